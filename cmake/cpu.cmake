@@ -1,0 +1,44 @@
+# The CPU backend: weft_cpu is the part that knows Eigen, weft_kernels_<level> the inner loops, the
+# same sources once per instruction-set level. The runtime chooses among levels when it starts.
+file(GLOB_RECURSE cpu_sources CONFIGURE_DEPENDS "runtime/src/cpu/*.cpp")
+file(GLOB_RECURSE kernel_sources CONFIGURE_DEPENDS "runtime/src/cpu/kernels/*.cpp")
+list(REMOVE_ITEM cpu_sources ${kernel_sources})
+
+add_library(weft_cpu OBJECT ${cpu_sources} ${weft_empty_source})
+target_include_directories(weft_cpu PRIVATE runtime/src)
+target_compile_options(weft_cpu PRIVATE -O3)
+target_link_libraries(weft_cpu PRIVATE weft_runtime Eigen3::Eigen Threads::Threads weft_warnings)
+
+if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|amd64|AMD64)$")
+  set(levels v2 v3 v4)
+else()
+  set(levels base)
+endif()
+
+set(weft_kernel_levels)
+set(level_list)
+foreach(level ${levels})
+  set(kernels weft_kernels_${level})
+  add_library(${kernels} OBJECT ${kernel_sources} ${weft_empty_source})
+  target_include_directories(${kernels} PRIVATE runtime/src codegen/kernels)
+  # Eigen renamed per level: its templates are weak symbols, and the linker would keep one level's
+  # for all of them.
+  target_compile_definitions(${kernels} PRIVATE WEFT_ISA=${level} Eigen=weft_eigen_${level})
+  # -O3 comes after the build type's own level, so debug and sanitizer builds have fast kernels too.
+  target_compile_options(${kernels} PRIVATE -O3 -fno-math-errno -fno-trapping-math
+    -fno-exceptions -fno-rtti -fno-threadsafe-statics)
+  if(NOT level STREQUAL "base")
+    target_compile_options(${kernels} PRIVATE -march=x86-64-${level})
+  endif()
+  if("undefined" IN_LIST WEFT_SANITIZE)
+    target_compile_options(${kernels} PRIVATE -fno-sanitize=vptr) # needs run-time type information
+  endif()
+  target_link_libraries(${kernels} PRIVATE weft_runtime Eigen3::Eigen)
+  list(APPEND weft_kernel_levels kernels_${level})
+  string(APPEND level_list "WEFT_LEVEL(${level})")
+endforeach()
+
+# An X-macro: a source defines WEFT_LEVEL(level) and expands WEFT_KERNEL_LEVELS.
+foreach(user weft_runtime weft_cpu)
+  target_compile_definitions(${user} PRIVATE "WEFT_KERNEL_LEVELS=${level_list}")
+endforeach()

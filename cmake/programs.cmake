@@ -1,0 +1,21 @@
+# Samples and benchmarks: one executable per source file, PREFIX_name in BUILD/FOLDER/name.
+function(weft_add_programs folder prefix)
+  file(GLOB sources CONFIGURE_DEPENDS "${folder}/*.cpp")
+  foreach(source ${sources})
+    cmake_path(GET source STEM name)
+    set(target ${prefix}_${name})
+    add_executable(${target} "${source}")
+    target_link_libraries(${target} PRIVATE weft::weft Threads::Threads weft_warnings ${ARGN})
+    set_target_properties(${target} PROPERTIES OUTPUT_NAME ${name}
+                          RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/${folder}")
+    set_property(GLOBAL APPEND PROPERTY weft_${folder} ${name})
+  endforeach()
+endfunction()
+
+if(WEFT_SAMPLES)
+  weft_add_programs(samples sample)
+endif()
+if(WEFT_BENCHMARKS)
+  find_package(benchmark REQUIRED)
+  weft_add_programs(benchmarks bench benchmark::benchmark)
+endif()

@@ -1,0 +1,142 @@
+// Parameter types of the public functions: each converts in one step from what callers write, and
+// carries the caller's line.
+#pragma once
+
+#include <concepts>
+#include <cstdint>
+#include <initializer_list>
+#include <optional>
+#include <type_traits>
+#include <vector>
+
+#include <weft/graph/detail/ref.h>
+#include <weft/graph/device.h>
+#include <weft/graph/dtype.h>
+#include <weft/graph/error.h>
+
+namespace weft {
+
+class Tensor;
+class Variable;
+
+/// A tensor argument: from a Tensor or a Variable. Valid during the call alone.
+class TensorArg {
+ public:
+  TensorArg(const Tensor& tensor, Where at = {}) noexcept;
+  TensorArg(const Variable& variable, Where at = {});
+  detail::Ref ref() const noexcept { return ref_; }
+  Where at() const noexcept { return at_; }
+
+ private:
+  friend class Operand;
+  explicit TensorArg(Where at) noexcept : at_(at) {}
+  detail::Ref ref_;
+  Where at_;
+};
+
+/// A tensor or a C++ number. Numbers take part in promotion as PyTorch's Python numbers do.
+class Operand : public TensorArg {
+ public:
+  enum class Number : std::uint8_t { none, boolean, integer, decimal };
+
+  Operand(const Tensor& tensor, Where at = {}) noexcept : TensorArg(tensor, at) {}
+  Operand(const Variable& variable, Where at = {}) : TensorArg(variable, at) {}
+  Operand(const TensorArg& tensor) noexcept : TensorArg(tensor) {}
+  template <class T>
+    requires std::is_arithmetic_v<T>
+  Operand(T value, Where at = {}) noexcept : TensorArg(at) {
+    if constexpr (std::is_floating_point_v<T>) {
+      number_ = Number::decimal;
+      decimal_ = static_cast<double>(value);
+    } else {
+      number_ = std::is_same_v<T, bool> ? Number::boolean : Number::integer;
+      integer_ = static_cast<std::int64_t>(value);
+    }
+  }
+  bool is_number() const noexcept { return number_ != Number::none; }
+  Number number() const noexcept { return number_; }
+  std::int64_t integer() const noexcept { return integer_; }
+  double decimal() const noexcept { return decimal_; }
+  /// The number, whichever kind it is, as a double.
+  double value() const noexcept {
+    return number_ == Number::decimal ? decimal_ : static_cast<double>(integer_);
+  }
+
+ private:
+  Number number_ = Number::none;
+  union {
+    std::int64_t integer_ = 0;
+    double decimal_;
+  };
+};
+
+/// Several tensors: one, braces, or a vector of Tensors or Variables.
+class TensorList {
+ public:
+  TensorList(const Tensor& tensor, Where at = {});
+  TensorList(const Variable& variable, Where at = {});
+  TensorList(std::initializer_list<TensorArg> tensors, Where at = {});
+  TensorList(const std::vector<Tensor>& tensors, Where at = {});
+  TensorList(const std::vector<Variable>& variables, Where at = {});
+  const std::vector<TensorArg>& args() const noexcept { return args_; }
+  std::size_t size() const noexcept { return args_.size(); }
+  Where at() const noexcept { return at_; }
+
+ private:
+  std::vector<TensorArg> args_;
+  Where at_;
+};
+
+/// Nested braces of numbers, for `tensor({{1, 2}, {3, 4}})`. Valid during the call alone.
+class Nested {
+ public:
+  template <class T>
+    requires std::is_arithmetic_v<T>
+  Nested(T value) noexcept : number_(value) {}
+  Nested(std::initializer_list<Nested> list) noexcept
+      : count_(list.size()), is_list_(true), number_(0) {
+    // Not copied: the braces live to the end of the expression, and so long as the call.
+    const Nested* begin = list.begin();
+    first_ = begin;
+  }
+  bool is_list() const noexcept { return is_list_; }
+  const Nested* begin() const noexcept { return first_; }
+  const Nested* end() const noexcept { return first_ + count_; }
+  std::size_t size() const noexcept { return count_; }
+
+  struct Number {
+    template <class T>
+    Number(T value) noexcept {
+      if constexpr (std::is_floating_point_v<T>) {
+        kind = Operand::Number::decimal;
+        decimal = static_cast<double>(value);
+      } else {
+        kind = std::is_same_v<T, bool> ? Operand::Number::boolean : Operand::Number::integer;
+        integer = static_cast<std::int64_t>(value);
+        decimal = static_cast<double>(value);
+      }
+    }
+    Operand::Number kind;
+    std::int64_t integer = 0;
+    double decimal = 0;
+  };
+  const Number& number() const noexcept { return number_; }
+
+ private:
+  const Nested* first_ = nullptr;
+  std::size_t count_ = 0;
+  bool is_list_ = false;
+  Number number_;
+};
+
+/// How a new tensor is made. Without a dtype: the kind of the data decides, or the default float
+/// dtype. Without a device: that of the enclosing `On`, or the cpu.
+struct TensorOptions {
+  std::optional<DType> dtype{};
+  std::optional<Device> device{};
+};
+
+/// `sum(x, 1, keepdim)`: reduced axes stay, with extent 1.
+inline constexpr bool keepdim = true;
+
+}  // namespace weft

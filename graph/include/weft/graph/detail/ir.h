@@ -1,0 +1,141 @@
+// The captured program. A Graph is a value on flat arrays; passes are functions from Graph to Graph.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <weft/graph/detail/node.h>
+#include <weft/graph/detail/ops.h>
+
+namespace weft::detail {
+
+using VertexId = std::uint32_t;
+inline constexpr VertexId no_vertex = ~VertexId{0};
+
+/// Where an index map's start depends on the run: `multiplier` × the run's argument `slot`.
+struct OffsetTerm {
+  std::uint32_t slot;
+  std::int64_t multiplier;
+  friend bool operator==(const OffsetTerm&, const OffsetTerm&) noexcept = default;
+};
+
+/// How a consumer's index (i0, i1, ...) over `shape` reads a dense source: element number
+/// offset + Σ terms + Σ strides[d]·i_d. Strides may be 0 (broadcast) or negative.
+struct IndexMap {
+  Shape shape;
+  std::array<std::int64_t, max_rank> strides{};
+  std::int64_t offset = 0;
+  std::vector<OffsetTerm> terms;
+
+  static IndexMap dense(const Shape& shape);
+  /// Reads elements in order, from its offset on, without a gap.
+  bool is_contiguous() const noexcept;
+  /// Contiguous from a constant offset of 0 over all `source_numel` elements.
+  bool is_identity(std::int64_t source_numel) const noexcept;
+  friend bool operator==(const IndexMap&, const IndexMap&) noexcept = default;
+};
+
+/// Puts a view (an op of kind `view`, with the run's argument slots in its attributes) on top of a
+/// map. False where the result is no affine map: then the value must be put in order first.
+bool apply_view(IndexMap& map, OpId view, const Attrs& attrs, const Shape& shape);
+/// Broadcasts a map to a shape, as point-wise ops do with their operands.
+void broadcast_map(IndexMap& map, const Shape& shape);
+/// `outer` reads a dense value of shape `middle` whose element i reads a source by `inner`
+/// (inner.shape == middle): the map by which outer reads the source directly.
+bool compose(const IndexMap& outer, const Shape& middle, const IndexMap& inner, IndexMap& result);
+
+/// Which output of which vertex.
+struct Value {
+  VertexId vertex = no_vertex;
+  std::uint32_t output = 0;
+  friend bool operator==(Value, Value) noexcept = default;
+};
+
+struct InEdge {
+  Value source;
+  /// Index into Graph::maps, or identity_map: the source as it stands.
+  std::uint32_t map;
+};
+inline constexpr std::uint32_t identity_map = ~std::uint32_t{0};
+
+/// How a recorded value is wanted after the run.
+enum class Keep : std::uint8_t {
+  no,
+  held,      // the program holds it, or it was asked for
+  gradient,  // dear to compute, and a gradient or another pending graph may need it
+};
+
+struct Vertex {
+  OpId op;
+  DType dtype;             // of output 0
+  Device device;
+  std::uint8_t output_count = 1;
+  Keep keep[2] = {Keep::no, Keep::no};
+  bool has_history = false;      // requires a gradient and keeps its inputs after the run
+  bool weak = false;             // a C++ number
+  bool assigns = false;          // its value becomes a Variable's
+  std::uint32_t in_begin = 0, in_count = 0;
+  Shape shape;                   // of output 0
+  Attrs attrs;                   // structure; argument attributes hold their slot's number
+  std::uint32_t ordinal = 0;     // the captured node that it stands for, for provenance
+  std::int32_t body = -1;        // of a fused vertex: index into Graph::bodies
+  std::int32_t leaf = -1;        // of a leaf: its number in the run's binding
+  std::uint32_t reason = 0;      // index into Graph::reasons: why it is where and as it is
+  std::uint32_t specs_more = 0;  // of output 1: index into Graph::more_specs
+};
+
+/// A value that becomes a Variable's, and the number of the leaf with the one before; -1: none.
+struct Assignment {
+  Value value;
+  std::int32_t replaced_leaf;
+};
+
+/// The arrays. Vertices are in topological order always: an edge's source precedes its consumer.
+class Graph {
+ public:
+  std::vector<Vertex> vertices;
+  std::vector<InEdge> edges;
+  std::vector<IndexMap> maps;
+  std::vector<Spec> more_specs;
+  std::vector<Graph> bodies;
+  std::vector<std::string> reasons{std::string()};
+  /// Wanted values, in the order of capture; of a body, those that leave it.
+  std::vector<Value> outputs;
+  std::vector<Assignment> assignments;
+  std::uint32_t leaf_count = 0;
+  std::uint32_t argument_count = 0;
+
+  std::span<const InEdge> inputs(VertexId v) const noexcept {
+    return {edges.data() + vertices[v].in_begin, vertices[v].in_count};
+  }
+  std::span<InEdge> inputs(VertexId v) noexcept {
+    return {edges.data() + vertices[v].in_begin, vertices[v].in_count};
+  }
+  Spec spec(Value value) const;
+  /// The map of an edge; the dense one of its source where it is the identity.
+  IndexMap map_of(const InEdge& edge) const;
+  std::uint32_t add_map(IndexMap map);
+  std::uint32_t add_reason(std::string text);
+  std::size_t size() const noexcept { return vertices.size(); }
+};
+
+/// Builds a graph vertex by vertex; each must be well formed, or it is not added (InternalError).
+class GraphBuilder {
+ public:
+  explicit GraphBuilder(std::size_t expected_vertices = 0);
+  /// Copies what a pass does not touch: reasons, argument and leaf counts.
+  explicit GraphBuilder(const Graph& from);
+  VertexId add(Vertex vertex, std::span<const InEdge> inputs);
+  Graph& graph() noexcept { return graph_; }
+  const Graph& graph_view() const noexcept { return graph_; }
+  Graph take() &&;
+
+ private:
+  Graph graph_;
+};
+
+}  // namespace weft::detail

@@ -1,0 +1,101 @@
+// Guards that change how ops are recorded on the calling thread while they live.
+#pragma once
+
+#include <concepts>
+#include <cstdint>
+#include <string_view>
+
+#include <weft/graph/device.h>
+#include <weft/graph/dtype.h>
+#include <weft/graph/error.h>
+
+namespace weft {
+
+/// `On(automatic)`: the planner chooses the device.
+struct Automatic {
+  explicit Automatic() = default;
+};
+inline constexpr Automatic automatic{};
+
+/// Ops recorded while it lives run on this device, wherever their inputs live: the planner inserts
+/// the transfers.
+class On {
+ public:
+  [[nodiscard]] explicit On(Device device, Where at = {});
+  template <std::convertible_to<std::string_view> S>
+  [[nodiscard]] explicit On(const S& device, Where at = {}) : On(Device(device, at), at) {}
+  [[nodiscard]] explicit On(Automatic, Where at = {});
+  On(const On&) = delete;
+  On& operator=(const On&) = delete;
+  ~On();
+
+ private:
+  Device previous_device_;
+  bool previous_set_;
+};
+
+/// Names what is recorded while it lives: in plans, pictures, traces and errors. Nests.
+class Scope {
+ public:
+  [[nodiscard]] explicit Scope(std::string_view name);
+  Scope(const Scope&) = delete;
+  Scope& operator=(const Scope&) = delete;
+  ~Scope();
+
+ private:
+  const void* previous_;
+};
+
+/// Nothing recorded while it lives has a gradient.
+class NoGrad {
+ public:
+  [[nodiscard]] NoGrad() noexcept;
+  NoGrad(const NoGrad&) = delete;
+  NoGrad& operator=(const NoGrad&) = delete;
+  ~NoGrad();
+
+ private:
+  bool previous_;
+};
+
+namespace detail {
+
+/// An interned scope path, "encoder/attention"; never freed.
+struct ScopeName {
+  const char* text;
+};
+
+/// What the calling thread's guards say, read by every recording.
+struct Ambient {
+  const ScopeName* scope = nullptr;
+  Device on;
+  bool on_set = false;
+  bool grad_enabled = true;
+  /// `compile` is tracing on this thread: reads throw TraceError, and no automatic flush happens.
+  bool tracing = false;
+  /// The dtype that products and convolutions run in where autocast is on; off where it is f32.
+  DType autocast = DType::f32;
+  /// Where set: the line that recorded nodes name, that of the program's call, instead of lines of
+  /// the library.
+  const Where* line = nullptr;
+};
+Ambient& ambient() noexcept;
+
+/// Nodes recorded while it lives name this line: for gradients, optimisers, and functions that are
+/// made of others. The outermost counts.
+class LineOf {
+ public:
+  [[nodiscard]] explicit LineOf(Where at) noexcept : at_(at), previous_(ambient().line) {
+    if (!previous_) ambient().line = &at_;
+  }
+  LineOf(const LineOf&) = delete;
+  LineOf& operator=(const LineOf&) = delete;
+  ~LineOf() { ambient().line = previous_; }
+
+ private:
+  Where at_;
+  const Where* previous_;
+};
+
+}  // namespace detail
+}  // namespace weft

@@ -1,0 +1,270 @@
+// Tensor: a handle to a recorded value.
+#pragma once
+
+#include <cstdint>
+#include <iosfwd>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include <weft/graph/args.h>
+#include <weft/graph/detail/ref.h>
+#include <weft/graph/device.h>
+#include <weft/graph/dtype.h>
+#include <weft/graph/error.h>
+#include <weft/graph/shape.h>
+
+namespace weft {
+
+namespace detail {
+
+struct VariableSlot;
+class Handle;
+/// Copies the elements to the host, row-major, in the tensor's own dtype; evaluates and waits.
+void read_elements(Ref ref, void* destination, Where at);
+/// Converts `count` elements between dtypes as a cast does.
+void convert_elements(DType from, const void* source, DType to, void* destination,
+                      std::int64_t count) noexcept;
+
+}  // namespace detail
+
+/// A position along the first axis, for `x[i]`; negative counts from the end.
+class Position {
+ public:
+  template <detail::Integer T>
+  Position(T value, Where at = {}) noexcept : value_(static_cast<std::int64_t>(value)), at_(at) {}
+  std::int64_t value() const noexcept { return value_; }
+  Where at() const noexcept { return at_; }
+
+ private:
+  std::int64_t value_;
+  Where at_;
+};
+
+/// The methods that Tensor and Variable share. Each is the free function of the same name.
+template <class Self>
+class TensorMethods {
+ public:
+  // Known without evaluating. On an undefined tensor each throws ValueError.
+  Shape shape(Where at = {}) const;
+  int ndim(Where at = {}) const;
+  std::int64_t numel(Where at = {}) const;
+  std::int64_t size(std::int64_t axis, Where at = {}) const;
+  DType dtype(Where at = {}) const;
+  Device device(Where at = {}) const;
+  bool requires_grad(Where at = {}) const;
+
+  // Evaluation.
+  /// The one element, cast to T; waits. ValueError where there is not exactly one.
+  template <class T>
+  T item(Where at = {}) const;
+  /// All elements, row-major, cast to T; waits.
+  template <class T>
+  std::vector<T> to_vector(Where at = {}) const;
+  /// True until the work that computes it has been issued.
+  bool is_pending(Where at = {}) const;
+  /// Evaluates it and waits until the value is there.
+  void wait(Where at = {}) const;
+
+  // Devices and dtypes. Already there: the same tensor, no node.
+  Tensor to(Device device, Where at = {}) const;
+  Tensor to(DType dtype, Where at = {}) const;
+  Tensor to(Device device, DType dtype, Where at = {}) const;
+  Tensor cpu(Where at = {}) const;
+  Tensor cuda(Where at = {}) const;
+  Tensor cuda(int index, Where at = {}) const;
+
+  // Gradients.
+  /// The same value, without history.
+  Tensor detach(Where at = {}) const;
+  /// Adds d self / d leaf to the `.grad` of every leaf Variable; self has one element.
+  void backward(Where at = {}) const;
+  /// The same with a cotangent of self's shape.
+  void backward(const TensorArg& cotangent) const;
+
+  // Views and indexing.
+  Tensor operator[](const Position& position) const;
+  Tensor index(std::initializer_list<Index> indices, Where at = {}) const;
+  Tensor slice(std::int64_t axis, Bound start, Bound stop = std::nullopt, std::int64_t step = 1,
+               Where at = {}) const;
+  Tensor select(std::int64_t axis, std::int64_t position, Where at = {}) const;
+  Tensor reshape(const Dims& shape) const;
+  Tensor flatten(std::int64_t first = 0, std::int64_t last = -1, Where at = {}) const;
+  Tensor transpose(std::int64_t a, std::int64_t b, Where at = {}) const;
+  Tensor permute(const Dims& axes) const;
+  Tensor squeeze(const Dims& axes = {}) const;
+  Tensor unsqueeze(std::int64_t axis, Where at = {}) const;
+  Tensor expand(const Dims& shape) const;
+  Tensor broadcast_to(const Dims& shape) const;
+  Tensor flip(const Dims& axes) const;
+
+  // Reductions.
+  Tensor sum(const Dims& axes = {}, bool keep = false) const;
+  Tensor mean(const Dims& axes = {}, bool keep = false) const;
+  Tensor prod(const Dims& axes = {}, bool keep = false) const;
+  Tensor amax(const Dims& axes = {}, bool keep = false) const;
+  Tensor amin(const Dims& axes = {}, bool keep = false) const;
+  Tensor max(const Dims& axes = {}, bool keep = false) const;
+  Tensor min(const Dims& axes = {}, bool keep = false) const;
+  Tensor any(const Dims& axes = {}, bool keep = false) const;
+  Tensor all(const Dims& axes = {}, bool keep = false) const;
+  Tensor argmax(const Dims& axis = {}, bool keep = false) const;
+  Tensor argmin(const Dims& axis = {}, bool keep = false) const;
+  Tensor logsumexp(const Dims& axes = {}, bool keep = false) const;
+
+  // Joins, products, rows.
+  Tensor matmul(const TensorArg& other) const;
+  Tensor gather(std::int64_t axis, const TensorArg& index) const;
+  Tensor scatter_add(std::int64_t axis, const TensorArg& index, const TensorArg& source) const;
+  std::pair<Tensor, Tensor> topk(std::int64_t k, std::int64_t axis = -1, bool largest = true,
+                                 Where at = {}) const;
+  Tensor softmax(std::int64_t axis, Where at = {}) const;
+  Tensor log_softmax(std::int64_t axis, Where at = {}) const;
+  Tensor clamp(std::optional<double> low, std::optional<double> high = std::nullopt,
+               Where at = {}) const;
+  Tensor masked_fill(const TensorArg& mask, const Operand& value) const;
+
+#define WEFT_METHOD_1(name) Tensor name(Where at = {}) const;
+#define WEFT_METHOD_2(name) Tensor name(const Operand& other) const;
+#define WEFT_METHOD_3(name)
+#define WEFT_OP_POINTWISE(name, arity, rule, ...) WEFT_METHOD_##rule(name, arity)
+#define WEFT_METHOD_arithmetic(name, arity) WEFT_METHOD_##arity(name)
+#define WEFT_METHOD_numeric(name, arity) WEFT_METHOD_##arity(name)
+#define WEFT_METHOD_floating(name, arity) WEFT_METHOD_##arity(name)
+#define WEFT_METHOD_integral(name, arity) WEFT_METHOD_##arity(name)
+#define WEFT_METHOD_compare(name, arity) WEFT_METHOD_##arity(name)
+#define WEFT_METHOD_predicate(name, arity) WEFT_METHOD_##arity(name)
+#define WEFT_METHOD_select(name, arity)
+#define WEFT_METHOD_given(name, arity)
+#include <weft/graph/detail/ops.def>
+#undef WEFT_METHOD_1
+#undef WEFT_METHOD_2
+#undef WEFT_METHOD_3
+#undef WEFT_METHOD_arithmetic
+#undef WEFT_METHOD_numeric
+#undef WEFT_METHOD_floating
+#undef WEFT_METHOD_integral
+#undef WEFT_METHOD_compare
+#undef WEFT_METHOD_predicate
+#undef WEFT_METHOD_select
+#undef WEFT_METHOD_given
+
+ private:
+  TensorArg self(Where at) const { return {static_cast<const Self&>(*this), at}; }
+};
+
+/// A counted handle to a value that is, or will be, computed. Copying it copies no data; no
+/// operation changes the value that another handle sees. A default one is undefined, and using it
+/// throws ValueError.
+class Tensor : public TensorMethods<Tensor> {
+ public:
+  Tensor() noexcept = default;
+  Tensor(const Variable& variable);
+  explicit Tensor(detail::Handle handle) noexcept : handle_(std::move(handle)) {}
+  Tensor(const Tensor&) noexcept = default;
+  Tensor(Tensor&&) noexcept = default;
+  // Only lvalues can be assigned to: `x[0] = y` would change a temporary, and does not compile.
+  Tensor& operator=(const Tensor&) & noexcept = default;
+  Tensor& operator=(Tensor&&) & noexcept = default;
+  ~Tensor() = default;
+
+  bool defined() const noexcept { return static_cast<bool>(handle_); }
+  detail::Ref ref() const noexcept { return handle_.ref(); }
+
+ private:
+  detail::Handle handle_;
+};
+
+/// A named slot with a current value: a parameter, optimiser state, a learning rate. Copies share
+/// the slot. Assigning gives it a new value, without history.
+class Variable : public TensorMethods<Variable> {
+ public:
+  Variable() noexcept = default;
+  /// A new slot that starts with this value and requires a gradient where the dtype is floating.
+  explicit Variable(const Tensor& initial, Where at = {});
+  Variable(const Variable& other) noexcept;
+  Variable(Variable&& other) noexcept;
+  /// Shares the other's slot.
+  Variable& operator=(const Variable& other) & noexcept;
+  Variable& operator=(Variable&& other) & noexcept;
+  ~Variable();
+
+  bool defined() const noexcept { return slot_ != nullptr; }
+  /// The current value: the same node until the next assignment.
+  Tensor value(Where at = {}) const;
+  /// A new value, detached, of the same shape, dtype and device; ShapeError, DTypeError or
+  /// DeviceError otherwise.
+  void assign(const Operand& value);
+  Variable& operator=(const Operand& value) & {
+    assign(value);
+    return *this;
+  }
+
+  /// The accumulated gradient; undefined where there is none.
+  Tensor grad(Where at = {}) const;
+  /// Forgets it.
+  void zero_grad(Where at = {});
+  /// Replaces it; undefined clears it.
+  void set_grad(const Tensor& grad, Where at = {});
+  /// Whether gradients are wanted. DTypeError for a dtype that is not floating.
+  Variable& set_requires_grad(bool wanted, Where at = {});
+
+  // In place, for all who hold it; gradients go along.
+  void to(Device device, Where at = {});
+  void to(DType dtype, Where at = {});
+  void cuda(Where at = {});
+  void cpu(Where at = {});
+
+  detail::VariableSlot* slot() const noexcept { return slot_; }
+
+ private:
+  detail::VariableSlot* slot_ = nullptr;
+};
+
+/// PyTorch's format: 4 decimals, summarised past 1000 elements. Evaluates and waits.
+std::ostream& operator<<(std::ostream& out, const Tensor& tensor);
+std::ostream& operator<<(std::ostream& out, const Variable& variable);
+
+template <class Self>
+template <class T>
+T TensorMethods<Self>::item(Where at) const {
+  static_assert(detail::Element<T>, "item<T>: T must be a type that a tensor can hold");
+  const TensorArg arg = self(at);
+  if (numel(at) != 1)
+    detail::fail<ValueError>(at, "item: the tensor has shape " + shape(at).str() +
+                                     ", not one element; use to_vector, or index it first");
+  std::int64_t raw = 0;  // wide enough for any element
+  detail::read_elements(arg.ref(), &raw, at);
+  T value{};
+  detail::convert_elements(dtype(at), &raw, detail::DTypeOf<T>::value, &value, 1);
+  return value;
+}
+
+template <class Self>
+template <class T>
+std::vector<T> TensorMethods<Self>::to_vector(Where at) const {
+  static_assert(detail::Element<T>, "to_vector<T>: T must be a type that a tensor can hold");
+  if constexpr (std::is_same_v<T, bool>) {  // its vector has no contiguous data to write to
+    std::vector<bool> bits;
+    for (unsigned char byte : to(bool_, at).template to_vector<unsigned char>(at))
+      bits.push_back(byte != 0);
+    return bits;
+  } else {
+  const TensorArg arg = self(at);
+  const auto count = static_cast<std::size_t>(numel(at));
+  const DType from = dtype(at);
+  std::vector<T> result(count);
+  if (from == detail::DTypeOf<T>::value) {
+    detail::read_elements(arg.ref(), result.data(), at);
+    return result;
+  }
+  std::vector<unsigned char> raw(count * size_of(from));
+  detail::read_elements(arg.ref(), raw.data(), at);
+  detail::convert_elements(from, raw.data(), detail::DTypeOf<T>::value, result.data(),
+                           static_cast<std::int64_t>(count));
+  return result;
+  }
+}
+
+}  // namespace weft

@@ -1,0 +1,18 @@
+// Errors and the caller's line in their text.
+#include <weft/graph/error.h>
+
+namespace weft {
+
+Error::Error(const std::string& message, Where at)
+    : std::runtime_error(message + " (" + at.file() + ":" + std::to_string(at.line()) + ")"),
+      at_(at) {}
+
+namespace detail {
+
+void broken(const char* condition, const char* file, int line) {
+  throw InternalError(std::string("an invariant of weft does not hold: ") + condition,
+                      Where::of(file, line));
+}
+
+}  // namespace detail
+}  // namespace weft

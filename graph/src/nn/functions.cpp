@@ -1,0 +1,64 @@
+// Softmax and linear.
+#include <weft/nn/functions.h>
+
+#include "support.h"
+
+namespace weft {
+
+namespace detail {
+
+std::string describe(const Tensor& x) {
+  std::string text = std::string(name_of(x.dtype())) + x.shape().str();
+  return x.device().is_cpu() ? text : text + " on " + x.device().str();
+}
+
+Tensor floating_of(const char* op, const TensorArg& x) {
+  const Tensor given = as_tensor(x);
+  if (!is_floating(given.dtype(x.at())))
+    fail<DTypeError>(x.at(), std::string(op) + ": defined for floating tensors alone: " +
+                                 describe(given) + "; convert it with .to(f32)");
+  return given;
+}
+
+}  // namespace detail
+
+using detail::LineOf;
+
+Tensor softmax(const TensorArg& x, std::int64_t axis) {
+  return detail::as_tensor(x).softmax(axis, x.at());
+}
+
+Tensor log_softmax(const TensorArg& x, std::int64_t axis) {
+  return detail::as_tensor(x).log_softmax(axis, x.at());
+}
+
+namespace {
+
+Tensor product_with(const TensorArg& x, const TensorArg& weight) {
+  const Tensor matrix = detail::as_tensor(weight);
+  const Where at = x.at();
+  const int rank = matrix.ndim(at);
+  if (rank != 1 && rank != 2)
+    detail::fail<ShapeError>(at, "linear: the weight is " + detail::describe(matrix) +
+                                     ", not [out, in] or [in]");
+  const Tensor given = detail::as_tensor(x);
+  if (given.ndim(at) == 0 || given.size(-1) != matrix.size(-1))
+    detail::fail<ShapeError>(at, "linear: inner sizes differ: x " + detail::describe(given) +
+                                     ", weight " + detail::describe(matrix) +
+                                     "; the last axis of x must be the weight's last");
+  return matmul({given, at}, rank == 1 ? matrix : transpose(matrix, 0, 1));
+}
+
+}  // namespace
+
+Tensor linear(const TensorArg& x, const TensorArg& weight) {
+  const LineOf line(x.at());
+  return product_with(x, weight);
+}
+
+Tensor linear(const TensorArg& x, const TensorArg& weight, const TensorArg& bias) {
+  const LineOf line(x.at());
+  return add({product_with(x, weight), x.at()}, bias);
+}
+
+}  // namespace weft

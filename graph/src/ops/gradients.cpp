@@ -1,0 +1,176 @@
+// Gradients of the structured ops: leaves, views, reductions, products, moves. Joins and indexing
+// stand in gradients_index.cpp. Each is made of ops that have gradients themselves.
+#include <weft/graph/detail/record.h>
+#include <weft/graph/functions.h>
+
+#include "rules.h"
+
+namespace weft::detail {
+
+#define WEFT_OP_STRUCTURED(name, ...) void gradient_##name(GradientCall& call);
+#include <weft/graph/detail/ops.def>
+
+Tensor sum_to(const Tensor& g, const Shape& shape) {
+  const Shape given = g.shape();
+  if (given == shape) return g;
+  const int added = given.ndim() - shape.ndim();
+  WEFT_ENSURE(added >= 0);
+  Dims axes;
+  for (int i = 0; i < given.ndim(); ++i)
+    if (i < added || (shape[i - added] == 1 && given[i] != 1)) axes.push_back(i);
+  // Without an axis only extents of 1 lead the way; sum over no axes would be sum over all.
+  const Tensor sums = axes.empty() ? g : sum(g, axes, keepdim);
+  return reshape(sums, shape);
+}
+
+void gradient_variable(GradientCall&) {
+  // Differentiation ends at a Variable: the assigned value is not reached.
+}
+
+// ---- views --------------------------------------------------------------------------------------
+
+void gradient_reshape(GradientCall& call) {
+  call.results[0] = reshape(call.cotangents[0], call.inputs[0].shape());
+}
+
+void gradient_permute(GradientCall& call) {
+  Dims inverse(call.inputs[0].shape());
+  for (int axis = 0; axis < inverse.ndim(); ++axis) {
+    const auto from = call.attrs().v[0] >> (8 * axis) & 0xff;
+    inverse[static_cast<std::size_t>(from)] = axis;
+  }
+  call.results[0] = permute(call.cotangents[0], inverse);
+}
+
+void gradient_expand(GradientCall& call) {
+  call.results[0] = sum_to(call.cotangents[0], call.inputs[0].shape());
+}
+
+void gradient_slice(GradientCall& call) {
+  const auto axis = static_cast<int>(call.attrs().v[0]);
+  const std::int64_t extent = call.outputs[0].size(axis);
+  std::int64_t step = call.attrs().v[1], start = call.attrs().v[2];
+  Tensor g = call.cotangents[0];
+  if (step < 0) {
+    g = flip(g, axis);
+    start += (extent - 1) * step;
+    step = -step;
+  }
+  const Tensor& x = call.inputs[0];
+  if (extent == x.size(axis))
+    call.results[0] = g;
+  else if (extent == 0)
+    call.results[0] = zeros_like(x);
+  else
+    call.results[0] = slice_update(zeros_like(x), axis, start, g, step);
+}
+
+// ---- reductions -----------------------------------------------------------------------------------
+
+namespace {
+
+bool is_reduced(const GradientCall& call, int axis) { return call.attrs().v[0] >> axis & 1; }
+
+/// A reduction's result or cotangent with the reduced axes back, as extents of 1.
+Tensor with_axes(const GradientCall& call, const Tensor& reduced) {
+  Shape shape = call.inputs[0].shape();
+  for (int axis = 0; axis < shape.ndim(); ++axis)
+    if (is_reduced(call, axis)) shape[static_cast<std::size_t>(axis)] = 1;
+  return reshape(reduced, shape);
+}
+
+Dims reduced_axes(const GradientCall& call) {
+  Dims axes;
+  for (int axis = 0; axis < call.inputs[0].ndim(); ++axis)
+    if (is_reduced(call, axis)) axes.push_back(axis);
+  return axes;
+}
+
+/// Of each element along the last axis, the product of those before it: log2(n) rounds of
+/// multiplying with what stands 1, 2, 4, ... places before (Hillis and Steele, Data parallel
+/// algorithms, 1986).
+Tensor product_before(const Tensor& x) {
+  const std::int64_t n = x.size(-1);
+  const int last = x.ndim() - 1;
+  const auto shifted = [&](const Tensor& t, std::int64_t places) {
+    Shape gap = t.shape();
+    gap[static_cast<std::size_t>(last)] = places;
+    const Tensor one = ones(gap, {.dtype = t.dtype(), .device = t.device()});
+    return cat({one, slice(t, last, 0, n - places)}, last);
+  };
+  Tensor product = shifted(x, 1);
+  for (std::int64_t places = 1; places < n; places *= 2)
+    product = product * shifted(product, places);
+  return product;
+}
+
+/// Gradient of amax and amin: equal ones share the cotangent evenly (K9).
+void gradient_extreme(GradientCall& call) {
+  const Tensor& x = call.inputs[0];
+  const Tensor chosen = x == with_axes(call, call.outputs[0]);
+  const Tensor count = with_axes(call, sum(chosen, reduced_axes(call), keepdim)).to(x.dtype());
+  const Tensor share = where(chosen, with_axes(call, call.cotangents[0]), 0);
+  // Outside, so that a NaN result, which equals nothing, gives 0/0.
+  call.results[0] = share / count;
+}
+
+}  // namespace
+
+void gradient_sum(GradientCall& call) {
+  call.results[0] = expand(with_axes(call, call.cotangents[0]), call.inputs[0].shape());
+}
+
+void gradient_prod(GradientCall& call) {
+  // Products of all the others, not out / x: that is 0/0 at a zero, and has wrong derivatives of
+  // its own there. The reduced axes go last and become one.
+  const Tensor x = call.inputs[0].to(wide(call.inputs[0].dtype()));
+  const Tensor g = with_axes(call, call.cotangents[0]);
+  const int rank = x.ndim();
+  Dims order, inverse(x.shape());
+  Shape rows;
+  std::int64_t n = 1;
+  for (const bool reduced : {false, true})
+    for (int axis = 0; axis < rank; ++axis) {
+      if (is_reduced(call, axis) != reduced) continue;
+      inverse[static_cast<std::size_t>(axis)] = order.ndim();
+      order.push_back(axis);
+      if (reduced)
+        n *= x.size(axis);
+      else
+        rows.push_back(x.size(axis));
+    }
+  if (n <= 1 || x.numel() == 0) {
+    call.results[0] = expand(g, x.shape());
+    return;
+  }
+  const Tensor moved_x = permute(x, order);
+  const int last = rows.ndim();
+  rows.push_back(n);
+  const Tensor flat = reshape(moved_x, rows);
+  const Tensor after = flip(product_before(flip(flat, last)), last);
+  const Tensor others = reshape(product_before(flat) * after, moved_x.shape());
+  call.results[0] = g * permute(others, inverse);
+}
+
+void gradient_amax(GradientCall& call) { gradient_extreme(call); }
+void gradient_amin(GradientCall& call) { gradient_extreme(call); }
+
+// ---- products ---------------------------------------------------------------------------------------
+
+void gradient_matmul(GradientCall& call) {
+  const Tensor &a = call.inputs[0], &b = call.inputs[1], &g = call.cotangents[0];
+  if (call.needs[0])
+    call.results[0] = sum_to(matmul(g, transpose(b, -1, -2)), a.shape());
+  if (call.needs[1])
+    call.results[1] = sum_to(matmul(transpose(a, -1, -2), g), b.shape());
+}
+
+// ---- between devices ----------------------------------------------------------------------------------
+
+void gradient_transfer(GradientCall& call) {
+  call.results[0] = call.cotangents[0].to(call.inputs[0].device());
+}
+
+void gradient_upload(GradientCall& call) { gradient_transfer(call); }
+
+}  // namespace weft::detail

@@ -1,0 +1,67 @@
+// The guards of the calling thread.
+#include <weft/graph/scope.h>
+
+#include <mutex>
+#include <string>
+#include <unordered_map>
+
+#include <weft/graph/detail/evaluator.h>
+
+namespace weft {
+
+namespace detail {
+
+Ambient& ambient() noexcept {
+  thread_local Ambient state;
+  return state;
+}
+
+namespace {
+
+/// One ScopeName for each path, for the life of the program: nodes and plans hold plain pointers.
+const ScopeName* intern(const std::string& path) {
+  static std::mutex mutex;
+  static auto* names = new std::unordered_map<std::string, ScopeName>;
+  const std::lock_guard lock(mutex);
+  const auto [it, added] = names->try_emplace(path);
+  if (added) it->second.text = it->first.c_str();
+  return &it->second;
+}
+
+}  // namespace
+}  // namespace detail
+
+On::On(Device device, Where at)
+    : previous_device_(detail::ambient().on), previous_set_(detail::ambient().on_set) {
+  detail::evaluator().require_device(device, at);
+  detail::ambient().on = device;
+  detail::ambient().on_set = true;
+}
+
+On::On(Automatic, Where)
+    : previous_device_(detail::ambient().on), previous_set_(detail::ambient().on_set) {
+  detail::ambient().on = Device(DeviceKind::automatic, 0);
+  detail::ambient().on_set = true;
+}
+
+On::~On() {
+  detail::ambient().on = previous_device_;
+  detail::ambient().on_set = previous_set_;
+}
+
+Scope::Scope(std::string_view name) : previous_(detail::ambient().scope) {
+  const detail::ScopeName* outer = detail::ambient().scope;
+  std::string path = outer ? std::string(outer->text) + "/" : std::string();
+  path += name;
+  detail::ambient().scope = detail::intern(path);
+}
+
+Scope::~Scope() { detail::ambient().scope = static_cast<const detail::ScopeName*>(previous_); }
+
+NoGrad::NoGrad() noexcept : previous_(detail::ambient().grad_enabled) {
+  detail::ambient().grad_enabled = false;
+}
+
+NoGrad::~NoGrad() { detail::ambient().grad_enabled = previous_; }
+
+}  // namespace weft

@@ -1,0 +1,112 @@
+// Chooses the instruction set of the kernels, once.
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+
+#include "cpu/host.h"
+
+namespace weft::detail {
+namespace {
+
+static_assert(int{kernel_op_count} == op_count - 1, "KernelOp counts as OpId does, without `fused`");
+static_assert(int{kernel_dtype_count} == dtype_count);
+static_assert(int{kernel_class_count} == compute_class_count);
+
+struct Level {
+  const char* name;
+  bool (*is_supported)();
+  void (*fill)(KernelTable&);
+  void (*fill_products)(ProductTable&);
+};
+
+#if defined(__x86_64__)
+bool supports_v2() { return __builtin_cpu_supports("x86-64-v2"); }
+bool supports_v3() { return __builtin_cpu_supports("x86-64-v3"); }
+bool supports_v4() { return __builtin_cpu_supports("x86-64-v4"); }
+#else
+bool supports_base() { return true; }
+#endif
+
+#define WEFT_LEVEL(isa)                     \
+  void fill_##isa(KernelTable& table) {     \
+    table.level = #isa;                     \
+    fill_pointwise_##isa(table);            \
+    fill_convert_##isa(table);              \
+    fill_reduce_##isa(table);               \
+    fill_integers_##isa(table);             \
+    fill_random_##isa(table);               \
+  }
+WEFT_KERNEL_LEVELS
+#undef WEFT_LEVEL
+
+// From the least to the best.
+const Level levels[] = {
+#define WEFT_LEVEL(isa) {#isa, supports_##isa, fill_##isa, fill_product_##isa},
+    WEFT_KERNEL_LEVELS
+#undef WEFT_LEVEL
+};
+
+const Level& best_level() {
+  const Level* best = levels;
+  for (const Level& level : levels)
+    if (level.is_supported()) best = &level;
+  return *best;
+}
+
+std::string names() {
+  std::string text;
+  for (const Level& level : levels) {
+    if (!level.is_supported()) continue;
+    if (!text.empty()) text += ", ";
+    text += level.name;
+  }
+  return text;
+}
+
+const Level& choose_level() {
+  const Level& best = best_level();
+  const char* wanted = std::getenv("WEFT_CPU_ISA");
+  if (!wanted || !*wanted) return best;
+  for (const Level& level : levels)
+    if (std::strcmp(level.name, wanted) == 0 && level.is_supported()) return level;
+  std::fprintf(stderr, "weft: WEFT_CPU_ISA=%.32s is none of %s, which this processor has; using %s\n",
+               wanted, names().c_str(), best.name);
+  return best;
+}
+
+const Level& chosen_level() {
+  static const Level& level = choose_level();
+  return level;
+}
+
+}  // namespace
+
+const KernelTable& kernels() {
+  static const KernelTable table = [] {
+    KernelTable filled{};
+    chosen_level().fill(filled);
+    return filled;
+  }();
+  return table;
+}
+
+const ProductTable& products() {
+  static const ProductTable table = [] {
+    ProductTable filled{};
+    chosen_level().fill_products(filled);
+    return filled;
+  }();
+  return table;
+}
+
+bool fill_level(const char* name, KernelTable& table) {
+  for (const Level& level : levels)
+    if (std::strcmp(level.name, name) == 0 && level.is_supported()) {
+      level.fill(table);
+      return true;
+    }
+  return false;
+}
+
+}  // namespace weft::detail

@@ -1,0 +1,21 @@
+// What the kernel files share: the name of the level that they are compiled for, element types.
+#pragma once
+
+#include "kernels.h"
+
+#include "math.cuh"
+#include "scalar.cuh"
+
+#define WEFT_JOIN_(a, b) a##b
+#define WEFT_JOIN(a, b) WEFT_JOIN_(a, b)
+/// fill_pointwise_v3 for WEFT_ISA_NAME(fill_pointwise_) under -DWEFT_ISA=v3.
+#define WEFT_ISA_NAME(prefix) WEFT_JOIN(prefix, WEFT_ISA)
+
+// Bytes of the widest vectors that this level has.
+#if defined(__AVX512F__)
+#define WEFT_VECTOR_BYTES 64
+#elif defined(__AVX2__)
+#define WEFT_VECTOR_BYTES 32
+#else
+#define WEFT_VECTOR_BYTES 16
+#endif

@@ -1,0 +1,123 @@
+// The table of kernels that are compiled once per instruction set. Raw pointers only, and nothing
+// that a compiler could emit as a shared (weak) symbol: these files see no other header of weft.
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+namespace weft::detail {
+
+/// Elements of a block: four AVX-512 registers of floats.
+constexpr int block_size = 64;
+/// Bytes of one block of the widest class.
+constexpr int block_bytes = block_size * 8;
+/// The one tree of reductions: elements of a chunk, lanes, elements of a lane.
+constexpr int chunk_size = 4096, lane_count = 512, lane_adds = 8;
+
+/// Numbers equal to those of OpId.
+enum KernelOp : int {
+#define WEFT_OP_POINTWISE(name, ...) kernel_op_##name,
+#define WEFT_OP_STRUCTURED(name, ...) kernel_op_##name,
+#include <weft/graph/detail/ops.def>
+  kernel_op_count
+};
+
+/// Numbers equal to those of ComputeClass and DType.
+enum KernelClass : int { class_f32, class_f64, class_i32, class_i64, kernel_class_count };
+enum KernelDType : int { kernel_dtype_count = 9 };
+
+enum Reduction : int { reduce_sum, reduce_prod, reduce_max, reduce_min, reduce_any, reduce_all,
+                       reduction_count };
+
+/// result[i] = f(x[i], y[i], z[i]) over one block; the result overlaps no operand.
+using BlockFn = void (*)(void* result, const void* x, const void* y, const void* z);
+
+/// Reductions compute in the class of their operand; sums and products of i32 in i64; any and all
+/// give i32.
+struct ReduceKernels {
+  /// *result = x[0] ⊕ ... ⊕ x[n-1], 1 <= n <= chunk_size, by the tree of one chunk.
+  void (*chunk)(void* result, const void* x, int64_t n);
+  /// result[j] = x[j] ⊕ x[stride+j] ⊕ ... over `rows` rows, in order, for j < columns.
+  void (*lanes)(void* result, const void* x, int64_t stride, int64_t rows, int64_t columns);
+  /// a[j] = a[j] ⊕ b[j], both of the result's class.
+  void (*combine)(void* a, const void* b, int64_t n);
+};
+
+/// The extreme element of a sequence and the index of its first occurrence; NaN is the extreme of
+/// both kinds. `best` is an element of the operand's class.
+struct ArgKernels {
+  /// Over x[0..n), whose first element has index `base`; with base 0 the old best is ignored.
+  void (*chunk)(void* best, int64_t* index, const void* x, int64_t n, int64_t base);
+  /// For each column j on its own: element x[j] has index `base`.
+  void (*columns)(void* best, int64_t* index, const void* x, int64_t n, int64_t base);
+};
+
+/// c[m,n] = a[m,k] b[k,n], wrapping; all of one class. Strides in elements.
+using IntegerProductFn = void (*)(void* c, int64_t c_stride, const void* a, int64_t a_row,
+                                  int64_t a_column, const void* b, int64_t b_stride, int64_t m,
+                                  int64_t n, int64_t k);
+
+/// Elements first .. first+n-1 of a random tensor.
+using RandomFn = void (*)(void* result, int64_t first, int64_t n, uint64_t seed, uint64_t call);
+
+struct KernelTable {
+  const char* level;
+  BlockFn pointwise[kernel_op_count][kernel_class_count];  // null where there is none
+  BlockFn cast[kernel_class_count][kernel_dtype_count];    // to a value of the dtype, in its class
+  BlockFn load[kernel_dtype_count];                        // storage to class
+  BlockFn store[kernel_dtype_count];                       // class to storage, of values of the dtype
+  // By log2 of the element's bytes.
+  void (*gather[4])(void* result, const void* x, int64_t stride, int64_t n);
+  void (*scatter[4])(void* result, int64_t stride, const void* x, int64_t n);
+  void (*fill[4])(void* result, const void* x, int64_t n);
+  /// Copies multiples of 64 bytes to a 64-byte aligned place past the caches.
+  void (*stream)(void* result, const void* x, size_t bytes);
+  /// After the last stream, before another thread is told.
+  void (*stream_fence)();
+  ReduceKernels reduce[reduction_count][kernel_class_count];
+  ArgKernels arg[2][kernel_class_count];  // greatest, least
+  IntegerProductFn integer_product[kernel_class_count];
+  RandomFn uniform[2], normal[2];  // f32, f64
+  void (*integers)(int64_t* result, int64_t first, int64_t n, uint64_t seed, uint64_t call, int64_t low,
+                   uint64_t span);
+  void (*keys)(uint64_t* result, int64_t first, int64_t n, uint64_t seed, uint64_t call);
+};
+
+/// c[m,n] = a[m,k] b[k,n] in floats, m, n, k > 0; strides in elements. c is row-major, and of a's and
+/// of b's strides one each is 1.
+template <class T>
+struct ProductCall {
+  T* c;
+  const T* a;
+  const T* b;
+  T* scratch;  // scratch_bytes(m, n, k), 64-byte aligned
+  int64_t m, n, k;
+  int64_t c_stride;
+  int64_t a_row, a_column, b_row, b_column;
+};
+
+template <class T>
+struct ProductKernels {
+  void (*run)(const ProductCall<T>&);
+  int64_t (*scratch_bytes)(int64_t m, int64_t n, int64_t k);
+};
+
+struct ProductTable {
+  ProductKernels<float> f32;
+  ProductKernels<double> f64;
+};
+
+#define WEFT_DECLARE_LEVEL(level)                 \
+  void fill_pointwise_##level(KernelTable&);      \
+  void fill_convert_##level(KernelTable&);        \
+  void fill_reduce_##level(KernelTable&);         \
+  void fill_integers_##level(KernelTable&);       \
+  void fill_random_##level(KernelTable&);         \
+  void fill_product_##level(ProductTable&);
+WEFT_DECLARE_LEVEL(base)
+WEFT_DECLARE_LEVEL(v2)
+WEFT_DECLARE_LEVEL(v3)
+WEFT_DECLARE_LEVEL(v4)
+#undef WEFT_DECLARE_LEVEL
+
+}  // namespace weft::detail

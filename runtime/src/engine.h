@@ -1,0 +1,94 @@
+// The engine: from roots to a run in flight, through the plan cache.
+#pragma once
+
+#include <deque>
+#include <memory>
+#include <unordered_map>
+#include <vector>
+
+#include <weft/graph/detail/capture.h>
+#include <weft/graph/detail/evaluator.h>
+#include <weft/graph/detail/passes.h>
+#include <weft/runtime/counters.h>
+
+#include "frozen_plan.h"
+#include "run.h"
+
+namespace weft::detail {
+
+/// A plan, and the tensors that it was made for.
+struct BoundPlan {
+  std::shared_ptr<const FrozenPlan> plan;
+  std::vector<Handle> roots;
+  std::vector<Provenance> provenance;  // by captured ordinal
+};
+
+/// Plans by captured program. The key is compared in full: equal hashes prove nothing.
+class PlanCache {
+ public:
+  std::shared_ptr<const FrozenPlan> find(const Capture& capture, const PlanOptions& options);
+  void add(const Capture& capture, const PlanOptions& options,
+           std::shared_ptr<const FrozenPlan> plan);
+  void clear() noexcept;
+
+ private:
+  struct Entry {
+    std::vector<std::uint64_t> key;
+    PlanOptions options;
+    std::shared_ptr<const FrozenPlan> plan;
+    std::uint64_t last_use;
+  };
+  void make_room(std::size_t words);
+  static constexpr std::size_t most_plans = 1024;
+  static constexpr std::size_t most_words = std::size_t{1} << 26;
+  std::unordered_multimap<std::uint64_t, Entry> entries_;
+  std::size_t words_ = 0;
+  std::uint64_t uses_ = 0;
+};
+
+class Engine final : public Evaluator {
+ public:
+  static Engine& instance();
+
+  void evaluate(std::span<const Ref> roots, Where at) override;
+  void wait(Node* node, Where at) override;
+  void read(Ref ref, void* destination, Where at) override;
+  BufferRef host_copy(const void* data, std::size_t bytes, Where at) override;
+  BufferRef host_borrow(void* data, std::size_t bytes, void (*release)(void*),
+                        void* context) override;
+  void require_device(Device device, Where at) override;
+  void flush(Where at) override;
+
+  std::shared_ptr<BoundPlan> plan_for(const TensorList& roots);
+  Counters counters() const noexcept;
+  /// For tests: how plans are made from now on.
+  void set_options(const PlanOptions& options);
+  PlanOptions options() const noexcept { return context_.options; }
+  void clear_plans();
+
+ private:
+  std::shared_ptr<const FrozenPlan> plan_of_capture();
+  std::shared_ptr<const FrozenPlan> make_plan_of_capture();
+  std::shared_ptr<Run> bind(const std::shared_ptr<const FrozenPlan>& plan, Where at);
+  void bind_outputs(Run& run, Where at);
+  bool takes_over(const PlanBuffer& buffer) const;
+  void add_assigned(Run& run);
+  void submit(const std::shared_ptr<Run>& run);
+  /// What evaluated nodes will be given; made before the run starts, as it may end at once.
+  struct Publication {
+    std::vector<Handle> nodes;  // held until all are published: letting go may end others
+    std::vector<Storage> storages;
+    std::shared_ptr<Completion> completion;
+  };
+  Publication prepare(const Run& run) const;
+  static void publish(Publication&& publication) noexcept;
+  void make_room_in_flight();
+
+  Capture capture_;
+  PassContext context_{};
+  PlanCache cache_;
+  std::deque<std::shared_ptr<Run>> in_flight_;
+  Counters counters_;
+};
+
+}  // namespace weft::detail

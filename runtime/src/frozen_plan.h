@@ -1,0 +1,93 @@
+// A plan as it is cached: frozen steps, a table of buffers, no decision left to execution.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <weft/codegen/program.h>
+#include <weft/graph/detail/ir.h>
+#include <weft/runtime/plan.h>
+
+namespace weft::detail {
+
+inline constexpr int stream_kinds = 3;
+
+/// A device's memory in a plan.
+struct PlanBuffer {
+  enum class Home : std::uint8_t {
+    leaf,     // bound to leaf `index` of the run
+    output,   // from the pool (or a Variable's slot), becomes output `index`'s storage
+    scratch,  // at `offset` of the device's arena
+  };
+  Home home;
+  Device device;
+  std::uint32_t index = 0;  // of a leaf: twice its number, plus its output's
+  std::size_t bytes = 0;
+  std::size_t offset = 0;
+  std::uint32_t first_step = 0, last_step = 0;
+  /// Of an output that is a Variable's new value: the leaf with the old one, whose memory it may
+  /// take over where nobody else holds that; -1 where the order of steps forbids it.
+  std::int32_t replaces = -1;
+};
+
+/// What a step reads: a buffer through an index map.
+struct StepInput {
+  std::uint32_t buffer;
+  DType dtype;
+  IndexMap map;
+  bool dense;  // the map reads the whole buffer in order
+};
+
+struct StepOutput {
+  std::uint32_t buffer;
+  Spec spec;
+};
+
+struct FrozenStep {
+  StepKind kind;
+  StreamKind stream;
+  Device device;         // whose stream it is on
+  OpId op;               // of a structured op
+  Attrs attrs;           // argument attributes hold slots
+  std::vector<StepInput> inputs;
+  std::vector<StepOutput> outputs;
+  std::shared_ptr<const Program> program;  // of a fused group
+  std::uint32_t event = 0;                 // of record and wait
+  bool guards_state = false;               // writes a Variable: does nothing once the run has failed
+  std::uint32_t ordinal = 0;               // captured node that its last op stands for
+  std::int32_t vertex = -1;                // of FrozenPlan::graph
+  std::string reason;
+  std::int64_t bytes = 0;
+  double predicted_us = 0;
+};
+
+/// A wanted value: which buffer holds it, from which element on.
+struct PlanOutput {
+  std::uint32_t buffer;
+  IndexMap map;            // contiguous; of a value that shares another's memory
+  DType dtype;
+};
+
+struct DevicePeak {
+  Device device;
+  std::size_t scratch = 0;  // arena bytes
+  std::size_t peak = 0;     // scratch and outputs together
+};
+
+struct FrozenPlan {
+  std::vector<FrozenStep> steps;
+  std::vector<PlanBuffer> buffers;
+  std::vector<PlanOutput> outputs;         // as captured
+  std::uint32_t output_buffers = 0;        // how many of home `output`
+  std::vector<DevicePeak> peaks;
+  std::uint32_t leaf_count = 0;
+  std::uint32_t argument_count = 0;
+  std::uint32_t event_count = 0;
+  bool one_stream = true;   // all steps on one stream of one device
+  std::vector<std::uint32_t> fallible;  // steps whose error names a line of the program
+  Graph graph;              // as planned: for pictures
+};
+
+}  // namespace weft::detail

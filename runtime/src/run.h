@@ -1,0 +1,133 @@
+// One execution of a plan, in flight: what its steps read and write, its events, its error word.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <exception>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include <weft/graph/detail/variable.h>
+#include <weft/graph/tensor.h>
+
+#include "backend.h"
+#include "frozen_plan.h"
+
+namespace weft::detail {
+
+struct ScopeName;
+
+/// Where a captured node came from in the program: said in errors.
+struct Provenance {
+  const char* file;
+  int line;
+  const ScopeName* scope;
+};
+
+/// A Variable that the run gives a new value, and that value's number. Counts as a holder of the
+/// slot.
+class AssignedVariable {
+ public:
+  AssignedVariable(VariableSlot* slot, std::uint64_t number) noexcept;
+  AssignedVariable(AssignedVariable&& other) noexcept;
+  AssignedVariable& operator=(AssignedVariable&&) = delete;
+  ~AssignedVariable();
+  /// The new value is the known one now; or, after a failure, the old one is again.
+  void settle(bool succeeded) const noexcept;
+  /// The run was never started.
+  void withdraw() const noexcept;
+
+ private:
+  Tensor take_over(bool succeeded) const noexcept;
+  VariableSlot* slot_;
+  std::uint64_t number_;
+};
+
+/// Watches the steps that a simulated stream carries out. `before` may delay, poison or throw;
+/// the cpu has none.
+class StepObserver {
+ public:
+  virtual ~StepObserver() = default;
+  virtual void before(Run& run, const FrozenStep& step, std::uint32_t number) = 0;
+  virtual void after(Run& run, const FrozenStep& step, std::uint32_t number) = 0;
+};
+
+class Run {
+ public:
+  explicit Run(std::shared_ptr<const FrozenPlan> plan);
+  ~Run();
+  Run(const Run&) = delete;
+  Run& operator=(const Run&) = delete;
+
+  const FrozenPlan& plan() const noexcept { return *plan_; }
+  const std::shared_ptr<Completion>& completion() const noexcept { return completion_; }
+
+  // Bound before the first segment is submitted, then constant.
+  std::vector<std::uint64_t> arguments;
+  std::vector<std::uintptr_t> arenas;                  // by plan.peaks' index
+  std::vector<Provenance> provenance;                  // of plan.fallible, in that order
+  std::vector<std::shared_ptr<Completion>> depends;    // of leaves that are still on their way
+  std::vector<std::shared_ptr<Completion>> follows;    // of runs that must have ended before
+  std::vector<AssignedVariable> assigned;
+  bool gated = false;                                  // no segment starts before `open`
+
+  /// Leaves, two entries each (their outputs); and outputs, by the plan buffer's index.
+  void bind_leaf(std::uint32_t index, const Storage& storage);
+  void bind_output(std::uint32_t index, const Storage& storage);
+  const Storage& output(std::uint32_t index) const noexcept { return outputs_[index]; }
+  const Storage& leaf(std::uint32_t index) const noexcept { return leaves_[index]; }
+
+  ErrorWord error;
+
+  /// Carries out steps on the calling thread, for devices whose memory the host can follow. Never
+  /// throws: what goes wrong is kept, and later steps of the run do nothing but signal and wait.
+  void execute(std::uint32_t first, std::uint32_t last, StepObserver* observer) noexcept;
+
+  /// How many segments will be submitted; the run has ended when as many have been executed.
+  void expect(std::uint32_t segments) noexcept { segments_left_.store(segments); }
+  /// One segment has been executed (called by `execute`) or given up.
+  void segment_done() noexcept;
+  bool has_ended() const noexcept { return completion_->has_ended(); }
+  void wait() { completion_->wait(); }
+  std::exception_ptr failure() const { return completion_->failure(); }
+  bool has_failed() const noexcept { return failed_.load(std::memory_order_acquire); }
+  /// Keeps the first failure.
+  void fail_with(std::exception_ptr error) noexcept;
+
+  /// Lets a gated run start.
+  void open() noexcept;
+
+  // Events of this run, for devices that the host simulates.
+  void signal(std::uint32_t event) noexcept;
+  void await(std::uint32_t event) noexcept;
+
+  /// Address of a plan buffer in its device's address space.
+  std::uintptr_t address_of(std::uint32_t buffer) const noexcept;
+  ResolvedOperand resolve(const StepInput& input) const;
+  ResolvedOperand resolve(const StepOutput& output) const;
+  /// The value of an index map's start in this run, in elements.
+  std::int64_t start_of(const IndexMap& map) const noexcept;
+
+ private:
+  void carry_out(const FrozenStep& step, std::uint32_t number);
+  void move_data(const FrozenStep& step);
+  void await_start();
+  void end() noexcept;
+  std::exception_ptr located_failure() const;
+  void release(std::vector<Storage>& storages) noexcept;
+
+  std::shared_ptr<const FrozenPlan> plan_;
+  std::shared_ptr<Completion> completion_;
+  std::vector<Storage> leaves_, outputs_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::vector<bool> events_;
+  bool open_ = false;
+  std::exception_ptr failure_;
+  std::atomic<bool> failed_{false};
+  std::atomic<std::uint32_t> segments_left_{0};
+};
+
+}  // namespace weft::detail

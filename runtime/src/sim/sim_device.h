@@ -1,0 +1,64 @@
+// One simulated device: memory and three streams.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <random>
+#include <vector>
+
+#include "../fork.h"
+#include "../run.h"
+#include "../stream_queue.h"
+#include "sim_memory.h"
+
+namespace weft::detail {
+
+/// Remembers runs until they are gone.
+class SeenRuns {
+ public:
+  /// Whether it is the first time.
+  bool add(const std::shared_ptr<Run>& run);
+
+ private:
+  std::vector<std::weak_ptr<Run>> runs_;
+};
+
+class SimDevice;
+
+class SimStream final : public StreamQueue, public StepObserver {
+ public:
+  SimStream(SimDevice& device, StreamKind kind);
+  void before(Run& run, const FrozenStep& step, std::uint32_t number) override;
+  void after(Run& run, const FrozenStep& step, std::uint32_t number) override;
+
+ private:
+  void carry_out(Segment& segment) noexcept override;
+  void delay();
+
+  SimDevice& device_;
+  const StreamKind kind_;
+  std::shared_ptr<Run> starting_;  // the run of a segment whose first step is still to come
+  std::mt19937_64 random_;
+  std::uint32_t configuration_ = 0;
+};
+
+class SimDevice {
+ public:
+  explicit SimDevice(int index);
+  int index() const noexcept { return index_; }
+  SimMemory& memory() noexcept { return memory_; }
+  StreamQueue& stream(StreamKind kind) noexcept;
+  void drain() noexcept;
+  /// Before a run's first step on this device: fills its scratch memory with what nobody has
+  /// written.
+  void begin(const std::shared_ptr<Run>& run);
+
+ private:
+  const int index_;
+  SimMemory memory_;
+  ForkSafeMutex begin_mutex_;
+  SeenRuns begun_;
+  SimStream compute_, host_to_device_, device_to_host_;
+};
+
+}  // namespace weft::detail

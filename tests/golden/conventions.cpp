@@ -1,0 +1,68 @@
+// Where the reference and the project's conventions K1-K13 part: the conventions win. The value is
+// computed from the convention, not written down, so that other sets of cases are judged alike.
+#include <cmath>
+#include <limits>
+
+#include "golden.h"
+
+namespace golden {
+namespace {
+
+using weft::DType;
+
+struct Range {
+  std::int64_t least, greatest;
+};
+
+Range range_of(DType dtype) {
+  switch (dtype) {
+    case DType::i8: return {-128, 127};
+    case DType::u8: return {0, 255};
+    case DType::i32:
+      return {std::numeric_limits<std::int32_t>::min(), std::numeric_limits<std::int32_t>::max()};
+    default:
+      return {std::numeric_limits<std::int64_t>::min(), std::numeric_limits<std::int64_t>::max()};
+  }
+}
+
+// K5: floats to integers truncate; NaN gives 0, and what is out of range the nearest bound.
+std::int64_t saturated(double value, DType dtype) {
+  const Range range = range_of(dtype);
+  if (std::isnan(value)) return 0;
+  if (value <= static_cast<double>(range.least)) return range.least;
+  if (value >= static_cast<double>(range.greatest)) return range.greatest;
+  return static_cast<std::int64_t>(value);
+}
+
+std::string saturating_cast(Case& given) {
+  const auto* from = std::get_if<HostTensor>(&given.inputs.at(0));
+  HostTensor& to = given.outputs.at(0);
+  if (from == nullptr || !from->is_real() || !weft::is_integral(to.dtype)) return "";
+  bool is_changed = false;
+  for (std::size_t i = 0; i < to.size() && i < from->size(); ++i) {
+    const std::int64_t value = saturated(from->reals[i], to.dtype);
+    is_changed = is_changed || value != to.ints[i];
+    to.ints[i] = value;
+  }
+  return is_changed ? "K5" : "";
+}
+
+struct Convention {
+  const char* op;
+  std::string (*apply)(Case& given);
+};
+
+constexpr Convention conventions[] = {
+    {"cast", saturating_cast},
+};
+
+}  // namespace
+
+std::string apply_conventions(Case& given) {
+  for (const Convention& convention : conventions)
+    if (given.op == convention.op)
+      if (std::string rule = convention.apply(given); !rule.empty()) return rule;
+  return "";
+}
+
+}  // namespace golden

@@ -1,0 +1,123 @@
+// Gradients of the structured ops, first and second order, against finite differences.
+#include <weft/graph/scope.h>
+
+#include "gradcheck.h"
+#include "support/catch.h"
+
+using namespace weft;
+using namespace weft::testing;
+
+namespace {
+
+using Inputs = std::vector<Tensor>;
+
+Tensor x234() { return varied({2, 3, 4}, 1); }
+
+}  // namespace
+
+TEST_CASE("gradients of views") {
+  const Function views[] = {
+      [](const Inputs& in) { return square(reshape(in[0], {4, 6})); },
+      [](const Inputs& in) { return square(permute(in[0], {2, 0, 1})); },
+      [](const Inputs& in) { return square(transpose(in[0], 0, -1)) * varied({4, 3, 2}, 2); },
+      [](const Inputs& in) { return square(expand(unsqueeze(in[0], 1), {5, 2, 7, 3, 4})); },
+      [](const Inputs& in) { return square(slice(in[0], 2, 0, 3, 2)); },
+      [](const Inputs& in) { return square(slice(in[0], 1, 1)); },
+      [](const Inputs& in) { return square(slice(in[0], 1, 2, 2)); },
+      [](const Inputs& in) { return square(flip(in[0], {0, 2})) * x234(); },
+      [](const Inputs& in) { return square(slice(flip(in[0], 2), 2, 1, 4, 2)); },
+      [](const Inputs& in) { return square(select(in[0], 1, -1)); },
+  };
+  for (const Function& f : views) CHECK(second_order_fault(f, {x234()}) == "");
+  const Function grown = [](const Inputs& in) { return square(expand(in[0], {2, 3})); };
+  CHECK(second_order_fault(grown, {varied({2, 1}, 1)}) == "");
+  CHECK(second_order_fault(grown, {varied({}, 1)}) == "");
+}
+
+TEST_CASE("gradients of reductions") {
+  using Reduce = Tensor (*)(const TensorArg&, const Dims&, bool);
+  for (const Reduce reduce : {Reduce(sum), Reduce(prod), Reduce(mean), Reduce(amax), Reduce(amin),
+                              Reduce(logsumexp)}) {
+    for (const Dims& axes : {Dims(), Dims(1), Dims({0, 2}), Dims(-1)})
+      for (const bool keep : {false, true}) {
+        const Function f = [&](const Inputs& in) { return square(reduce(in[0], axes, keep)); };
+        CHECK(gradient_fault(f, {x234()}) == "");
+      }
+    const Function f = [&](const Inputs& in) { return square(reduce(in[0], 1, false)); };
+    CHECK(second_order_fault(f, {x234()}) == "");
+  }
+}
+
+TEST_CASE("gradient of a product with zeros") {
+  const Function f = [](const Inputs& in) { return prod(in[0], 1); };
+  const Tensor x = of({2, 0, 3, 0, 0, 5, 1, 2, 3}, {3, 3});
+  CHECK(values(grad(f({x}), x, ones({3}, {.dtype = f64}))) ==
+        Values{0, 6, 0, 0, 0, 0, 6, 3, 2});
+  CHECK(second_order_fault(f, {x}) == "");
+  const Function all = [](const Inputs& in) { return prod(in[0]); };
+  CHECK(second_order_fault(all, {of({2, 0, 3, 4, -1}, {5})}) == "");
+  CHECK(second_order_fault(all, {of({7}, {1})}) == "");
+}
+
+TEST_CASE("a NaN maximum has a NaN gradient") {
+  const Tensor x = of({1, std::nan(""), 3});
+  const Values g = values(grad(amax(x), x));
+  CHECK(std::isnan(g[0]));
+  CHECK(std::isnan(g[1]));
+}
+
+TEST_CASE("gradients of matrix products") {
+  const Function f = [](const Inputs& in) { return matmul(in[0], in[1]); };
+  const auto fault = [&](const Shape& a, const Shape& b) {
+    return second_order_fault(f, {varied(a, 1), varied(b, 2)});
+  };
+  CHECK(fault({2, 3}, {3, 4}) == "");
+  CHECK(fault({3}, {3}) == "");
+  CHECK(fault({2, 3}, {3}) == "");
+  CHECK(fault({3}, {3, 2}) == "");
+  CHECK(fault({2, 2, 3}, {2, 3, 2}) == "");
+  CHECK(fault({2, 1, 2, 3}, {3, 3, 2}) == "");
+  CHECK(fault({2, 2, 3}, {3, 2}) == "");
+  const Tensor a = zeros({2, 0}, {.dtype = f64}), b = zeros({0, 3}, {.dtype = f64});
+  CHECK(grad(sum(matmul(a, b)), a).shape() == Shape({2, 0}));
+}
+
+TEST_CASE("gradients of joins and indexing") {
+  const Function join = [](const Inputs& in) { return square(cat({in[0], in[1], in[0]}, 1)); };
+  CHECK(second_order_fault(join, {varied({2, 1, 2}, 1), varied({2, 3, 2}, 2)}) == "");
+  const Function piled = [](const Inputs& in) { return square(stack({in[0], in[1]}, -1)); };
+  CHECK(second_order_fault(piled, {varied({2, 3}, 1), varied({2, 3}, 2)}) == "");
+  const Function update = [](const Inputs& in) {
+    return square(slice_update(in[0], 1, 1, in[1], 2));
+  };
+  CHECK(second_order_fault(update, {varied({2, 5}, 1), varied({2, 2}, 2)}) == "");
+
+  const Tensor index = tensor({{0, 2, 2}, {1, 1, 0}});
+  const Function pick = [&](const Inputs& in) { return square(gather(in[0], 1, index)); };
+  CHECK(second_order_fault(pick, {varied({2, 4}, 1)}) == "");
+  CHECK(second_order_fault(pick, {varied({3, 3}, 1)}) == "");
+  const Function add_at = [&](const Inputs& in) {
+    return square(scatter_add(in[0], 0, index, in[1]));
+  };
+  CHECK(second_order_fault(add_at, {varied({3, 4}, 1), varied({2, 3}, 2)}) == "");
+  const Function rows = [](const Inputs& in) {
+    return square(index_select(in[0], 0, tensor({2, 0, 2})));
+  };
+  CHECK(second_order_fault(rows, {varied({3, 2}, 1)}) == "");
+  for (const bool largest : {true, false}) {
+    const Function best = [&](const Inputs& in) {
+      return square(topk(in[0], 2, 1, largest).first);
+    };
+    CHECK(second_order_fault(best, {varied({3, 4}, 1)}) == "");
+  }
+}
+
+TEST_CASE("gradients of rows of functions") {
+  const Function f[] = {
+      [](const Inputs& in) { return in[0].softmax(1); },
+      [](const Inputs& in) { return in[0].log_softmax(-1); },
+      [](const Inputs& in) { return tanh(matmul(in[0], transpose(in[0], 0, 1))); },
+      [](const Inputs& in) { return in[0].to(f64) * sigmoid(in[0]) + exp(in[0]) / 3; },
+  };
+  for (const Function& each : f) CHECK(second_order_fault(each, {varied({2, 3}, 1)}) == "");
+}
