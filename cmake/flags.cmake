@@ -16,7 +16,7 @@ endif()
 
 add_library(weft_warnings INTERFACE)
 target_compile_options(weft_warnings INTERFACE
-  -Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor -Wold-style-cast -Woverloaded-virtual
+  -Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor -Wold-style-cast
   -Wimplicit-fallthrough)
 if(WEFT_WERROR)
   target_compile_options(weft_warnings INTERFACE -Werror)

@@ -138,7 +138,8 @@ WEFT_FN double wf_floor_divide(double a, double b) {
   f = d - f > 0.5 ? f + 1.0 : f;
   double q = wf_div(a, b);
   f = d == 0.0 ? wf_copysign(0.0, q) : f;
-  return b == 0.0 ? q : f;
+  // A quotient past the range is infinite, as by 0; an infinite dividend leaves no remainder: NaN.
+  return ((q - q != 0.0) & (a - a == 0.0)) | (b == 0.0) ? q : f;
 }
 WEFT_FN float wf_floor_divide(float a, float b) {
   float m = wf__fmod_exact(a, b);
@@ -148,7 +149,7 @@ WEFT_FN float wf_floor_divide(float a, float b) {
   f = d - f > 0.5f ? f + 1.0f : f;
   float q = wf_div(a, b);
   f = d == 0.0f ? wf_copysign(0.0f, q) : f;
-  return b == 0.0f ? q : f;
+  return ((q - q != 0.0f) & (a - a == 0.0f)) | (b == 0.0f) ? q : f;
 }
 
 // ---- integers: power, shifts ------------------------------------------------

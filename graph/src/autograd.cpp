@@ -215,7 +215,7 @@ LeavesBySlot leaves_of(const History& history) {
                                    Where at) {
   std::string message = "grad: target " + std::to_string(number + 1) + ", " + describe(target) +
                         ", does not lead to the output through differentiable ops";
-  message += history.has_lost()
+  message += history.has_lost(target.node)
                  ? "; part of the output was evaluated without history: make the target a "
                    "Variable before it is used, or take the gradient before evaluating"
                  : "; use the target in what the output is computed from, not a detached or "
@@ -238,7 +238,7 @@ std::vector<std::vector<Place>> places_of(const History& history, const std::vec
       found = {{index, target.output}};
     }
     // A plain tensor's uses leave no trace once they are evaluated: better no answer than a part.
-    const bool may_be_lost = history.has_lost() && !target.node->requires_grad &&
+    const bool may_be_lost = history.has_lost(target.node) && !target.node->requires_grad &&
                              target.node->state.load() != NodeState::pending;
     if (found.empty() || may_be_lost) fail_unreachable(history, i, target, at);
     places.push_back(std::move(found));

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include <weft/graph/detail/evaluator.h>
+#include <weft/graph/detail/variable.h>
 
 namespace weft::detail {
 
@@ -139,21 +140,29 @@ std::uint32_t replaced_leaf(const Capture& c, const Node* assigned) noexcept {
   return std::prev(it)->second;
 }
 
+/// Of several values assigned in one capture only the last is the Variable's.
+bool is_current(const Node* assigned) {
+  const std::lock_guard lock(assigned->slot->mutex);
+  return assigned->slot->value.ref().node == assigned;
+}
+
 /// Which leaf holds the value that an assignment replaces: its memory may be written in place.
 void find_replaced(Capture& c) {
   c.replaced.clear();
+  c.assigned.clear();
   for (const std::uint32_t leaf : c.leaves) {
     const Node* node = c.nodes[leaf];
     if (node->slot) c.replaced.emplace_back(node->slot, leaf);
   }
-  if (c.replaced.empty()) return;
   // Of several old versions the newest, which was found last, is the one in place.
   std::stable_sort(c.replaced.begin(), c.replaced.end(),
                    [](const auto& a, const auto& b) { return a.first < b.first; });
   for (std::size_t i = 0; i < c.nodes.size(); ++i) {
     const Node* node = c.nodes[i];
     if (!node->slot || (c.flags[i] & is_leaf)) continue;
-    c.key.push_back(std::uint64_t(i) << 32 | replaced_leaf(c, node));
+    const std::uint32_t leaf = is_current(node) ? replaced_leaf(c, node) : no_vertex;
+    c.assigned.emplace_back(static_cast<std::uint32_t>(i), leaf);
+    c.key.push_back(std::uint64_t(i) << 32 | leaf);
   }
 }
 
@@ -221,11 +230,6 @@ Graph build_graph(const Capture& c) {
     if (leaf) {
       v.leaf = leaf_count++;
     } else {
-      if (node->slot) {
-        const std::uint32_t old = replaced_leaf(c, node);
-        graph.assignments.push_back({{node->ordinal, 0},
-                                     old == no_vertex ? -1 : graph.vertices[old].leaf});
-      }
       v.has_history = (c.flags[i] & (alive | history)) == (alive | history);
       for (int a = 0; a < 4; ++a)
         if (info(v.op).argument_mask >> a & 1) v.attrs.v[a] = slot++;
@@ -241,6 +245,13 @@ Graph build_graph(const Capture& c) {
   for (const CapturedOutput& output : c.outputs) {
     graph.outputs.push_back({output.ordinal, output.output});
     graph.vertices[output.ordinal].keep[output.output] = output.keep;
+  }
+  for (const auto& [ordinal, leaf] : c.assigned) {
+    // The leaf may come later in the order: its number is its place among the leaves.
+    const auto place = std::lower_bound(c.leaves.begin(), c.leaves.end(), leaf);
+    graph.assignments.push_back(
+        {{ordinal, 0},
+         leaf == no_vertex ? -1 : static_cast<std::int32_t>(place - c.leaves.begin())});
   }
   graph.leaf_count = static_cast<std::uint32_t>(leaf_count);
   graph.argument_count = static_cast<std::uint32_t>(slot);

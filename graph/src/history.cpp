@@ -64,8 +64,10 @@ bool History::opens(Node* node) {
     if (!targets.empty() && std::all_of(targets.begin(), targets.end(), is_node)) return false;
     fail_released(node);
   }
-  if (node->input_count == 0) has_lost_ = true;
-  return node->input_count != 0;
+  if (node->input_count != 0) return true;
+  ++lost_count_;
+  last_lost_ = node;
+  return false;
 }
 
 void History::fail_released(const Node* node) const {

@@ -48,8 +48,11 @@ class History {
   bool is_open(std::uint32_t index) const noexcept { return nodes_[index].count != 0; }
   /// Where a node stands, or not_walked.
   std::uint32_t find(const Node* node) const noexcept;
-  /// An evaluated node was met that has let go of its inputs, since no Variable needed them.
-  bool has_lost() const noexcept { return has_lost_; }
+  /// A node other than this was met that is evaluated and has let go of its inputs, since no
+  /// Variable needed them: what led to it is not known any more.
+  bool has_lost(const Node* other_than) const noexcept {
+    return lost_count_ > (last_lost_ == other_than ? 1u : 0u);
+  }
   /// Backward is done with these nodes: their history is given up.
   void release() noexcept;
 
@@ -73,7 +76,8 @@ class History {
 
   const WalkRequest& request_;
   bool only_required_;  // every target requires a gradient: so does all that leads to it
-  bool has_lost_ = false;
+  std::size_t lost_count_ = 0;
+  const Node* last_lost_ = nullptr;
   std::vector<Entry> nodes_;
   std::vector<WalkedInput> inputs_;
   std::vector<std::uint32_t> table_;  // open addressing: index + 1, or 0

@@ -168,6 +168,7 @@ void destroy(Node* node) noexcept {
 }
 
 Node* new_node(OpId op, std::uint32_t input_count, Where at) {
+  if (const Where* line = ambient().line) at = *line;
   Heap& heap = own_heap();
   Node* node = nullptr;
   try {
@@ -190,7 +191,9 @@ Node* new_node(OpId op, std::uint32_t input_count, Where at) {
   node->device = {};
   node->input_count = input_count;
   node->state.store(NodeState::pending, std::memory_order_relaxed);
-  node->requires_grad = node->history_released = node->weak_scalar = false;
+  node->requires_grad = node->weak_scalar = false;
+  // What is recorded without gradients is a constant to differentiation.
+  node->history_released = !ambient().grad_enabled;
   node->mark = 0;
   for (Edge& edge : node->inputs_inline) edge = Edge();
   node->attrs = {};

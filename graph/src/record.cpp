@@ -328,6 +328,9 @@ Tensor record_pointwise(OpId op, std::span<const Operand> operands) {
           ? PointwiseTypes{tensors[0].node->dtype_of(tensors[0].output),
                            tensors[0].node->dtype_of(tensors[0].output)}
           : pointwise_types(row, operands);
+  // All bits of a bool are one: flipping them is its negation.
+  if (row.rule == DTypeRule::integral && operands.size() == 1 && types.operand == DType::bool_)
+    return record_pointwise(OpId::logical_not, operands);
   const Device device = common_device(row.name.data(), {tensors, tensor_count}, at);
 
   // Conversions and numbers are recorded first; they live until the node counts its edges.

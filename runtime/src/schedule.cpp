@@ -146,7 +146,7 @@ class Scheduler {
     step.device = vertex.device;
     step.stream = StreamKind::compute;
     for (const InEdge& edge : graph.inputs(v)) {
-      if (is_argument(graph.vertices[edge.source.vertex])) continue;
+      WEFT_ENSURE(!is_argument(graph.vertices[edge.source.vertex]));
       auto [buffer, map] = locate(edge.source, graph.map_of(edge));
       const std::size_t size = size_of(graph.spec(edge.source).dtype);
       const bool dense = map.is_identity(

@@ -29,12 +29,16 @@ std::optional<F> basic(OpId op, F x, F y) {
     case OpId::square: return x * x;
     case OpId::reciprocal: return 1 / x;
     case OpId::sqrt: return std::sqrt(x);
-    case OpId::remainder: {
-      const F rest = std::fmod(x, y);
-      return rest != 0 && (rest < 0) != (y < 0) ? rest + y : rest;
-    }
     default: return std::nullopt;
   }
+}
+
+/// PyTorch's: NaN where the quotient leaves the format F.
+template <class F>
+F remainder(F x, F y) {
+  if (std::isinf(x / y)) return std::numeric_limits<F>::quiet_NaN();
+  const F rest = std::fmod(x, y);
+  return rest != 0 && (rest < 0) != (y < 0) ? rest + y : rest;
 }
 
 /// PyTorch's, step by step in the format F: for great quotients it is not the rounded floor.
@@ -48,9 +52,6 @@ F floor_divide(F x, F y) {
   const F whole = std::floor(quotient);
   return quotient - whole > F(0.5) ? whole + 1 : whole;
 }
-
-/// +0 counts as greater than -0.
-bool greater(Real x, Real y) { return x > y || (x == y && std::signbit(y) && !std::signbit(x)); }
 
 std::optional<Real> float_unary(OpId op, Real x) {
   switch (op) {
@@ -78,16 +79,22 @@ std::optional<Real> float_binary(OpId op, Real x, Real y) {
   const bool unordered = std::isnan(x) || std::isnan(y);
   switch (op) {
     case OpId::pow: return std::pow(x, y);
-    case OpId::maximum: return unordered ? nan : greater(x, y) ? x : y;
-    case OpId::minimum: return unordered ? nan : greater(x, y) ? y : x;
+    // Of equal ones, which zeros of two signs are, the second: as PyTorch.
+    case OpId::maximum: return unordered ? nan : x > y ? x : y;
+    case OpId::minimum: return unordered ? nan : x < y ? x : y;
     default: return std::nullopt;
   }
 }
 
 std::optional<Real> float_op(OpId op, DType dtype, Real x, Real y) {
-  if (op == OpId::floor_divide) {
-    if (dtype == DType::f64) return floor_divide(static_cast<double>(x), static_cast<double>(y));
-    return floor_divide(static_cast<float>(x), static_cast<float>(y));
+  if (op == OpId::floor_divide || op == OpId::remainder) {
+    const bool floors = op == OpId::floor_divide;
+    if (dtype == DType::f64) {
+      const auto a = static_cast<double>(x), b = static_cast<double>(y);
+      return floors ? floor_divide(a, b) : remainder(a, b);
+    }
+    const auto a = static_cast<float>(x), b = static_cast<float>(y);
+    return floors ? floor_divide(a, b) : remainder(a, b);
   }
   if (dtype == DType::f64) {
     if (const auto r = basic(op, static_cast<double>(x), static_cast<double>(y))) return Real{*r};

@@ -81,16 +81,6 @@ std::size_t extreme(const HostValue& x, const std::vector<std::int64_t>& group, 
   return best;
 }
 
-/// As extreme, with +0 greater than -0.
-std::int64_t extreme_element(const HostValue& x, const std::vector<std::int64_t>& group,
-                             bool greatest) {
-  const std::int64_t best = group.at(extreme(x, group, greatest));
-  if (!is_floating(x.dtype) || x.real(best) != 0) return best;
-  for (const std::int64_t i : group)
-    if (x.real(i) == 0 && std::signbit(x.real(i)) != greatest) return i;
-  return best;
-}
-
 void reduce(Step& step, std::int64_t i, const std::vector<std::int64_t>& group) {
   const OpId op = step.node.op;
   const HostValue& x = step.in(0);
@@ -107,7 +97,7 @@ void reduce(Step& step, std::int64_t i, const std::vector<std::int64_t>& group) 
     case OpId::any: return out.set_integer(i, std::any_of(group.begin(), group.end(), truth));
     case OpId::all: return out.set_integer(i, std::all_of(group.begin(), group.end(), truth));
     case OpId::amax:
-    case OpId::amin: return out.copy_element(i, x, extreme_element(x, group, op == OpId::amax));
+    case OpId::amin: return out.copy_element(i, x, group.at(extreme(x, group, op == OpId::amax)));
     default:
       if (group.empty()) throw std::logic_error("argmax, argmin: of nothing");
       return out.set_integer(i, static_cast<std::int64_t>(extreme(x, group, op == OpId::argmax)));

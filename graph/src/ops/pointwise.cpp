@@ -10,6 +10,12 @@ using detail::record_pointwise;
 namespace {
 
 Tensor one(OpId op, const TensorArg& x) {
+  // As PyTorch: the square of a bool is a number.
+  if (op == OpId::square && x.ref().node &&
+      x.ref().node->dtype_of(x.ref().output) == DType::bool_) {
+    const Tensor number = detail::record_cast(x.ref(), DType::i64, x.at());
+    return one(op, {number, x.at()});
+  }
   const Operand operands[] = {x};
   return record_pointwise(op, operands);
 }

@@ -2,6 +2,8 @@
 //
 // A view that is itself wanted stays as a vertex, and is put in order by a copy unless it reads its
 // base without gaps: then the runtime may share the base's memory.
+#include <unordered_map>
+
 #include <weft/graph/detail/passes.h>
 
 namespace weft::detail {
@@ -45,7 +47,7 @@ class Canonicaliser {
     if (row.is_view()) return visit_view(v);
     if (is_empty_move(v)) return pass_through(v);
     edges_.clear();
-    for (const InEdge& edge : old_.inputs(v)) edges_.push_back(read(edge, vertex, row));
+    for (const InEdge& edge : old_.inputs(v)) edges_.push_back(read(edge, v, row));
     Vertex copy = vertex;
     copy.keep[0] = copy.keep[1] = Keep::no;
     const VertexId id = builder_.add(std::move(copy), edges_);
@@ -56,9 +58,10 @@ class Canonicaliser {
   }
 
   /// The edge as the new graph has it; point-wise operands are broadcast to the result's shape.
-  InEdge read(const InEdge& edge, const Vertex& consumer, const OpInfo& row) {
+  InEdge read(const InEdge& edge, VertexId v, const OpInfo& row) {
+    const Vertex& consumer = old_.vertices[v];
     const Replacement r = replacement(edge.source);
-    if (!row.is_pointwise()) return {r.value, r.map};
+    if (!row.is_pointwise()) return {in_memory(v, r.value), r.map};
     IndexMap map = map_of(r);
     if (map.shape == consumer.shape) return {r.value, r.map};
     broadcast_map(map, consumer.shape);
@@ -75,6 +78,17 @@ class Canonicaliser {
     const Shape shape = graph().spec(source).shape;
     if (map.shape == shape && map.is_identity(shape.numel())) return identity_map;
     return graph().add_map(std::move(map));
+  }
+
+  /// Point-wise work takes arguments as they are; other ops read memory.
+  Value in_memory(VertexId v, Value value) {
+    const Vertex& source = graph().vertices[value.vertex];
+    if (!info(source.op).is_leaf() || source.leaf >= 0) return value;
+    const auto it = written_.find(value.vertex);
+    if (it != written_.end()) return it->second;
+    const Value written = copy_of(v, {value}, source.shape).value;
+    written_.emplace(value.vertex, written);
+    return written;
   }
 
   /// A conversion or move that changes nothing: same dtype, same device.
@@ -153,6 +167,7 @@ class Canonicaliser {
   GraphBuilder builder_;
   std::vector<Replacement> new_;
   std::vector<InEdge> edges_;
+  std::unordered_map<VertexId, Value> written_;  // arguments that were put into memory
 };
 
 }  // namespace

@@ -44,6 +44,10 @@ class Checker {
       if (edge.source.output >= graph_.vertices[edge.source.vertex].output_count)
         return note(v, "reads an output that its source has not");
       if (edge.map != identity_map) check_map(v, edge);
+      const bool takes_arguments = row.is_pointwise() || row.kind == OpKind::fused;
+      if (stage_ >= Stage::canonical && !takes_arguments &&
+          is_argument(graph_.vertices[edge.source.vertex]))
+        return note(v, "reads an argument as if it were memory");
     }
     if (row.input_count >= 0 && !row.is_leaf() && vertex.in_count != std::uint32_t(row.input_count))
       return note(v, "has " + std::to_string(vertex.in_count) + " inputs");

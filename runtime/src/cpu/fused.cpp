@@ -2,8 +2,6 @@
 #include <algorithm>
 #include <cstring>
 
-#include <unistd.h>
-
 #include "cpu/host.h"
 #include "cpu/pool.h"
 #include "cpu/walk.h"
@@ -13,6 +11,8 @@ namespace weft::detail {
 namespace {
 
 constexpr std::int64_t chunk_elements = 16 * 1024;
+// Larger outputs would only push other data out of the caches that one core reaches fast.
+constexpr std::size_t streaming_bytes = std::size_t{32} << 20;
 constexpr std::int64_t parallel_work = 1 << 20;  // elements × instructions
 
 struct Step {
@@ -38,14 +38,6 @@ struct MemoryOutput {
   bool streamed;
   BlockFn store;
 };
-
-std::size_t streaming_bytes() {
-  static const std::size_t bytes = [] {
-    const long cache = sysconf(_SC_LEVEL3_CACHE_SIZE);
-    return static_cast<std::size_t>(cache > 0 ? cache : 32L << 20);
-  }();
-  return bytes;
-}
 
 // Lowest and one past the highest address that an operand touches.
 struct Range {
@@ -187,7 +179,7 @@ class FusedCall {
                 static_cast<std::uint8_t>(size_of(operand.dtype)),
                 is_class_storage(operand.dtype),
                 false,
-                static_cast<std::size_t>(size_in_bytes(operand)) > streaming_bytes() &&
+                static_cast<std::size_t>(size_in_bytes(operand)) > streaming_bytes &&
                     operand.data % 64 == 0,
                 kernels().store[index_of(operand.dtype)]};
       any_streamed_ = any_streamed_ || output.streamed;

@@ -54,8 +54,8 @@ const void* Sequences::read(std::int64_t first, std::int64_t start, std::int64_t
 const void* Sequences::read_columns(std::int64_t first, std::int64_t i, std::int64_t n,
                                     void* room) const {
   const char* source = at(first + step(i));
-  if (is_plain()) return source;
-  read_row(dtype, room, source, 1, n);
+  if (is_plain() && column_stride() == 1) return source;
+  read_row(dtype, room, source, column_stride(), n);
   return room;
 }
 
@@ -218,7 +218,7 @@ class Reducer {
   // One lane of n columns: every 512th row from row l on.
   void source_lane(char* lane, std::int64_t base, std::int64_t l, std::int64_t adds, std::int64_t n,
                    char* room) const {
-    if (x_.is_plain() && x_.reduced_rank == 1) {
+    if (x_.is_plain() && x_.reduced_rank == 1 && x_.column_stride() == 1) {
       first_.lanes(lane, x_.at(base + x_.step(l)), lane_count * x_.reduced_strides[0][0], adds, n);
       return;
     }

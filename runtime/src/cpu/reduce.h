@@ -7,6 +7,13 @@
 
 namespace weft::detail {
 
+/// Most columns that are reduced together: their rows are worth a prefetcher's while, and the
+/// partial results of a tree of lanes stay in the nearest cache.
+inline constexpr std::int64_t column_block = 256;
+/// Fewer columns are reduced one by one.
+inline constexpr std::int64_t fewest_columns = 16;
+inline constexpr std::int64_t short_sequence = 32;
+
 /// Each output is made of a sequence: the elements over the reduced axes in row-major order.
 struct Sequences {
   explicit Sequences(const StepCall& call);
@@ -26,10 +33,12 @@ struct Sequences {
   /// Elements start .. start+n-1 of the sequence at `first`, side by side in the class: where they
   /// stand, or copied into `room`.
   const void* read(std::int64_t first, std::int64_t start, std::int64_t n, void* room) const;
-  /// Columns: outputs whose sequences lie side by side.
+  /// Columns: outputs whose sequences lie side by side, or are so short that reading across them
+  /// is cheaper than starting each.
   std::int64_t columns() const noexcept {
-    return kept_rank > 0 && kept_strides[0][kept_rank - 1] == 1 ? kept[kept_rank - 1] : 1;
+    return kept_rank > 0 && (column_stride() == 1 || length <= short_sequence) ? kept[kept_rank - 1] : 1;
   }
+  std::int64_t column_stride() const noexcept { return kept_strides[0][kept_rank - 1]; }
   /// Element i of `n` neighbouring sequences, side by side in the class.
   const void* read_columns(std::int64_t first, std::int64_t i, std::int64_t n, void* room) const;
 
@@ -42,11 +51,5 @@ struct Sequences {
   std::int64_t kept[max_rank], reduced[max_rank];
   Strides kept_strides[1], reduced_strides[1];
 };
-
-/// Most columns that are reduced together: their rows are worth a prefetcher's while, and the
-/// partial results of a tree of lanes stay in the nearest cache.
-inline constexpr std::int64_t column_block = 256;
-/// Fewer columns are reduced one by one.
-inline constexpr std::int64_t fewest_columns = 16;
 
 }  // namespace weft::detail

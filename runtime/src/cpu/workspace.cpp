@@ -11,14 +11,17 @@ constexpr std::size_t line = 64;
 constexpr std::size_t first_block = 256 * 1024;
 constexpr std::size_t largest_kept = std::size_t{16} << 20;
 
-// Blocks in use form a chain, the newest first; when all is given back one block is left.
+// Blocks form a chain, the newest and largest first. Those with something in use are at its end;
+// when nothing is in use any more the largest alone is kept.
 struct Block {
   Block* before;
   std::size_t bytes;  // of the whole block, this header with it
   std::size_t used;
+  bool is_empty() const noexcept;
 };
 constexpr std::size_t header = line;
 static_assert(sizeof(Block) <= header);
+bool Block::is_empty() const noexcept { return used == header; }
 
 void* allocate_or_throw(std::size_t bytes) {
   void* block = host_calls().allocate(bytes);
@@ -29,7 +32,7 @@ void* allocate_or_throw(std::size_t bytes) {
 class Workspace {
  public:
   ~Workspace() {
-    while (top_) pop();
+    while (top_) drop_top();
   }
 
   void* take(std::size_t bytes) {
@@ -40,29 +43,29 @@ class Workspace {
   }
 
   void give_back(std::size_t bytes) noexcept {
-    top_->used -= bytes;
-    if (top_->used == header && top_->before) pop();
+    Block* block = top_;
+    while (block->is_empty()) block = block->before;
+    block->used -= bytes;
+    if (!block->is_empty() || block->before) return;
+    while (Block* gone = top_->before) {
+      top_->before = gone->before;
+      host_calls().free(gone, gone->bytes);
+    }
   }
 
  private:
   void push(std::size_t bytes) {
     std::size_t size = top_ ? 2 * top_->bytes : first_block;
     while (size < bytes + header) size *= 2;
-    if (top_ && top_->used == header) pop();  // unused and too small
+    if (top_ && top_->is_empty()) drop_top();
     Block* block = static_cast<Block*>(allocate_or_throw(size));
     *block = {top_, size, header};
     top_ = block;
   }
 
-  // An empty block below a larger one is the one to go.
-  void pop() noexcept {
+  void drop_top() noexcept {
     Block* gone = top_;
-    if (gone->before && gone->before->used == header) {
-      gone = gone->before;
-      top_->before = gone->before;
-    } else {
-      top_ = gone->before;
-    }
+    top_ = gone->before;
     host_calls().free(gone, gone->bytes);
   }
 
@@ -71,7 +74,10 @@ class Workspace {
 
 thread_local Workspace workspace;
 
-std::size_t round_up(std::size_t bytes) { return (bytes + line - 1) / line * line; }
+// Never nothing: a block that holds something is not empty.
+std::size_t round_up(std::size_t bytes) {
+  return bytes == 0 ? line : (bytes + line - 1) / line * line;
+}
 
 }  // namespace
 

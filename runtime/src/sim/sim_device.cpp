@@ -56,6 +56,24 @@ std::uint64_t sim::Counters::*direction(Device from, Device to) {
                                 "): injected fault");
 }
 
+/// Before a run's first step on any simulated device: fills its scratch memory, on all of them,
+/// with what nobody has written. A copy may write to another device's scratch before that device's
+/// own streams begin.
+void begin_run(const std::shared_ptr<Run>& run) {
+  if (!sim_options().poison) return;
+  static auto* mutex = new ForkSafeMutex;
+  static auto* begun = new SeenRuns;
+  const ForkSafeLock lock(*mutex);  // the other streams wait until all is filled
+  if (!begun->add(run)) return;
+  const std::vector<DevicePeak>& peaks = run->plan().peaks;
+  for (std::size_t i = 0; i < peaks.size() && i < run->arenas.size(); ++i) {
+    const DevicePeak& peak = peaks[i];
+    if (!peak.device.is_sim() || peak.scratch == 0) continue;
+    SimMemory::poison(backend(DeviceKind::sim).host_address(peak.device, run->arenas[i]),
+                      peak.scratch);
+  }
+}
+
 }  // namespace
 
 bool SeenRuns::add(const std::shared_ptr<Run>& run) {
@@ -78,7 +96,7 @@ void SimStream::carry_out(Segment& segment) noexcept {
 void SimStream::before(Run& run, const FrozenStep& step, std::uint32_t number) {
   // Not earlier: only now have the runs that this one follows ended.
   if (const std::shared_ptr<Run> starting = std::exchange(starting_, nullptr))
-    device_.begin(starting);
+    begin_run(starting);
   delay();
   const int index = device_.index();
   const Work work = work_of(step.kind);
@@ -133,20 +151,6 @@ void SimDevice::drain() noexcept {
   compute_.drain();
   host_to_device_.drain();
   device_to_host_.drain();
-}
-
-void SimDevice::begin(const std::shared_ptr<Run>& run) {
-  if (!sim_options().poison) return;
-  void* scratch = nullptr;
-  std::size_t bytes = 0;
-  const std::vector<DevicePeak>& peaks = run->plan().peaks;
-  for (std::size_t i = 0; i < peaks.size() && i < run->arenas.size(); ++i)
-    if (peaks[i].device == Device::sim(index_) && peaks[i].scratch > 0) {
-      bytes = peaks[i].scratch;
-      scratch = memory_.host(run->arenas[i], bytes);
-    }
-  const ForkSafeLock lock(begin_mutex_);  // the other streams wait until all is filled
-  if (begun_.add(run) && scratch) SimMemory::poison(scratch, bytes);
 }
 
 }  // namespace weft::detail

@@ -49,15 +49,10 @@ class SimDevice {
   SimMemory& memory() noexcept { return memory_; }
   StreamQueue& stream(StreamKind kind) noexcept;
   void drain() noexcept;
-  /// Before a run's first step on this device: fills its scratch memory with what nobody has
-  /// written.
-  void begin(const std::shared_ptr<Run>& run);
 
  private:
   const int index_;
   SimMemory memory_;
-  ForkSafeMutex begin_mutex_;
-  SeenRuns begun_;
   SimStream compute_, host_to_device_, device_to_host_;
 };
 

@@ -35,7 +35,9 @@ void backward(const TensorArg& output, const BackwardOptions& options = {});
 void backward(const TensorArg& output, const TensorArg& cotangent,
               const BackwardOptions& options = {});
 
-/// d output / d target: a tensor that may be differentiated again.
+/// d output / d target: a tensor that may be differentiated again. A Variable stands for all its
+/// versions, a tensor for itself. A tensor that no Variable leads to leaves no history once it has
+/// been evaluated: where a use of it may have been lost so, ValueError.
 template <detail::TensorLike T>
 Tensor grad(const TensorArg& output, const T& target, const Tensor& cotangent = {}) {
   return detail::gradients(output, {TensorArg(target, output.at())}, cotangent, output.at())[0];

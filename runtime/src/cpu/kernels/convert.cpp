@@ -43,6 +43,7 @@ template <class D, class T>
 void cast_block(void* result, const void* px, const void*, const void*) {
   typename D::Class* __restrict r = static_cast<typename D::Class*>(result);
   const T* __restrict x = static_cast<const T*>(px);
+  WEFT_EACH
   for (int i = 0; i < block_size; ++i) r[i] = D::from(x[i]);
 }
 
@@ -50,6 +51,7 @@ template <class D>
 void load_block(void* result, const void* px, const void*, const void*) {
   typename D::Class* __restrict r = static_cast<typename D::Class*>(result);
   const typename D::Storage* __restrict x = static_cast<const typename D::Storage*>(px);
+  WEFT_EACH
   for (int i = 0; i < block_size; ++i) r[i] = D::load(x[i]);
 }
 
@@ -57,6 +59,7 @@ template <class D>
 void store_block(void* result, const void* px, const void*, const void*) {
   typename D::Storage* __restrict r = static_cast<typename D::Storage*>(result);
   const typename D::Class* __restrict x = static_cast<const typename D::Class*>(px);
+  WEFT_EACH
   for (int i = 0; i < block_size; ++i) r[i] = D::store(x[i]);
 }
 
@@ -74,6 +77,7 @@ template <class T>
 void gather(void* result, const void* px, int64_t stride, int64_t n) {
   T* __restrict r = static_cast<T*>(result);
   const T* __restrict x = static_cast<const T*>(px);
+  WEFT_EACH
   for (int64_t i = 0; i < n; ++i) r[i] = x[i * stride];
 }
 
@@ -81,6 +85,7 @@ template <class T>
 void scatter(void* result, int64_t stride, const void* px, int64_t n) {
   T* __restrict r = static_cast<T*>(result);
   const T* __restrict x = static_cast<const T*>(px);
+  WEFT_EACH
   for (int64_t i = 0; i < n; ++i) r[i * stride] = x[i];
 }
 
@@ -88,6 +93,7 @@ template <class T>
 void fill(void* result, const void* px, int64_t n) {
   T* __restrict r = static_cast<T*>(result);
   const T x = *static_cast<const T*>(px);
+  WEFT_EACH
   for (int64_t i = 0; i < n; ++i) r[i] = x;
 }
 

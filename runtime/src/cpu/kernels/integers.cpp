@@ -19,11 +19,14 @@ void product(void* pc, int64_t c_stride, const void* pa, int64_t a_row, int64_t 
         const U factor = a[i * a_row + p * a_column];
         const U* __restrict row = b + p * b_stride + j0;
         if (columns == block_size)
+          WEFT_EACH
           for (int j = 0; j < block_size; ++j) sums[j] += factor * row[j];
         else
+          WEFT_EACH
           for (int64_t j = 0; j < columns; ++j) sums[j] += factor * row[j];
       }
       U* __restrict c = static_cast<U*>(pc) + i * c_stride + j0;
+      WEFT_EACH
       for (int64_t j = 0; j < columns; ++j) c[j] = sums[j];
     }
   }

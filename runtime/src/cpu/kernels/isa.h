@@ -11,6 +11,14 @@
 /// fill_pointwise_v3 for WEFT_ISA_NAME(fill_pointwise_) under -DWEFT_ISA=v3.
 #define WEFT_ISA_NAME(prefix) WEFT_JOIN(prefix, WEFT_ISA)
 
+/// Before a loop whose iterations read nothing that others write: `__restrict` on pointers that were
+/// cast is not believed, and each loop would be compiled twice and test for overlap.
+#if defined(__clang__)
+#define WEFT_EACH _Pragma("clang loop vectorize(assume_safety)")
+#else
+#define WEFT_EACH _Pragma("GCC ivdep")
+#endif
+
 // Bytes of the widest vectors that this level has.
 #if defined(__AVX512F__)
 #define WEFT_VECTOR_BYTES 64

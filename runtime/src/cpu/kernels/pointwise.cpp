@@ -35,8 +35,10 @@ struct SmallForm {
 template <class Op, class T>
 bool small_block(T* __restrict r, const T* __restrict x) {
   bool is_small = true;
+  WEFT_EACH
   for (int i = 0; i < block_size; ++i) is_small &= wf_fabs(x[i]) < SmallForm<Op>::limit(T());
   if (!is_small) return false;
+  WEFT_EACH
   for (int i = 0; i < block_size; ++i) r[i] = SmallForm<Op>::apply(x[i]);
   return true;
 }
@@ -50,13 +52,16 @@ void block(void* result, const void* px, const void* py, const void* pz) {
   if constexpr (SmallForm<Op>::exists)
     if (small_block<Op>(r, x)) return;
   if constexpr (Op::arity == 1) {
+    WEFT_EACH
     for (int i = 0; i < block_size; ++i) r[i] = static_cast<R>(Op::apply(x[i], T(), T()));
   } else if constexpr (Op::arity == 2) {
     const T* __restrict y = static_cast<const T*>(py);
+    WEFT_EACH
     for (int i = 0; i < block_size; ++i) r[i] = static_cast<R>(Op::apply(x[i], y[i], T()));
   } else {
     const T* __restrict y = static_cast<const T*>(py);
     const T* __restrict z = static_cast<const T*>(pz);
+    WEFT_EACH
     for (int i = 0; i < block_size; ++i) r[i] = static_cast<R>(Op::apply(x[i], y[i], z[i]));
   }
 }

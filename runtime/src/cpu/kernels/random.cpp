@@ -85,10 +85,12 @@ void fill(void* result, int64_t first, int64_t n, uint64_t seed, uint64_t call) 
 
 void integers(int64_t* result, int64_t first, int64_t n, uint64_t seed, uint64_t call, int64_t low,
               uint64_t span) {
+  WEFT_EACH
   for (int64_t i = 0; i < n; ++i) result[i] = wf_rand_int(seed, call, uint64_t(first + i), low, span);
 }
 
 void keys(uint64_t* result, int64_t first, int64_t n, uint64_t seed, uint64_t call) {
+  WEFT_EACH
   for (int64_t i = 0; i < n; ++i) result[i] = wf_perm_key(seed, call, uint64_t(first + i));
 }
 

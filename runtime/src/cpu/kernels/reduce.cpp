@@ -86,6 +86,7 @@ using AccumulatorOf = typename Op::template Accumulator<T>::type;
 template <class Op, class T>
 __attribute__((noinline)) T halve(T* a, int count) {
   for (int h = count / 2; h > 0; h /= 2)
+    WEFT_EACH
     for (int l = 0; l < h; ++l) a[l] = Op::apply(a[l], a[l + h]);
   return a[0];
 }
@@ -170,6 +171,7 @@ struct Tree {
   static __attribute__((noinline)) T part_of_chunk(const T* x, int n) {
     const int rows = n / lane_count, rest = n % lane_count;
     T tail[lane_count];
+    WEFT_EACH
     for (int i = 0; i < rest; ++i) tail[i] = x[rows * lane_count + i];
     for (int i = rest; i < lane_count; ++i) tail[i] = Op::identity(T());
     Pack a;
@@ -181,6 +183,7 @@ struct Tree {
     T a[lane_count];
     int count = 1;
     while (count < n) count *= 2;
+    WEFT_EACH
     for (int i = 0; i < n; ++i) a[i] = x[i];
     for (int i = n; i < count; ++i) a[i] = Op::identity(T());
     return halve<Op>(a, count);
@@ -207,6 +210,7 @@ __attribute__((noinline)) AccumulatorOf<Op, T> any_order(const T* x, int64_t n) 
   for (int j = 0; j < block_size; ++j) a[j] = Op::identity(A());
   int64_t i = 0;
   for (; i + block_size <= n; i += block_size)
+    WEFT_EACH
     for (int j = 0; j < block_size; ++j)
       a[j] = Op::apply(a[j], Op::template lift<A>(x[i + j]));
   for (; i < n; ++i) a[0] = Op::apply(a[0], Op::template lift<A>(x[i]));
@@ -226,6 +230,7 @@ void lanes(void* result, const void* px, int64_t stride, int64_t rows, int64_t c
   A* __restrict r = static_cast<A*>(result);
   const T* __restrict x = static_cast<const T*>(px);
   if (tree && rows == lane_adds) {
+    WEFT_EACH
     for (int64_t j = 0; j < columns; ++j) {
       A a = Op::template lift<A>(x[j]);
 #pragma GCC unroll 8
@@ -234,8 +239,10 @@ void lanes(void* result, const void* px, int64_t stride, int64_t rows, int64_t c
     }
     return;
   }
+  WEFT_EACH
   for (int64_t j = 0; j < columns; ++j) r[j] = Op::template lift<A>(x[j]);
   for (int64_t i = 1; i < rows; ++i)
+    WEFT_EACH
     for (int64_t j = 0; j < columns; ++j)
       r[j] = Op::apply(r[j], Op::template lift<A>(x[i * stride + j]));
 }
@@ -244,6 +251,7 @@ template <class Op, class A>
 void combine(void* pa, const void* pb, int64_t n) {
   A* __restrict a = static_cast<A*>(pa);
   const A* __restrict b = static_cast<const A*>(pb);
+  WEFT_EACH
   for (int64_t j = 0; j < n; ++j) a[j] = Op::apply(a[j], b[j]);
 }
 
@@ -308,10 +316,13 @@ void arg_columns(void* pbest, int64_t* pindex, const void* px, int64_t n, int64_
   int64_t* __restrict index = pindex;
   const T* __restrict x = static_cast<const T*>(px);
   if (base == 0) {
+    WEFT_EACH
     for (int64_t j = 0; j < n; ++j) best[j] = x[j];
+    WEFT_EACH
     for (int64_t j = 0; j < n; ++j) index[j] = 0;
     return;
   }
+  WEFT_EACH
   for (int64_t j = 0; j < n; ++j) {
     const bool better = is_better<greatest>(x[j], best[j]);
     best[j] = better ? x[j] : best[j];

@@ -29,6 +29,7 @@ struct Capture {
   std::vector<std::uint32_t> edges_seen;  // by ordinal: edges from nodes of this capture
   std::vector<std::uint8_t> flags;        // by ordinal
   std::vector<std::pair<VariableSlot*, std::uint32_t>> replaced;  // (slot, leaf with its value)
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> assigned;  // (ordinal, replaced leaf)
   std::vector<std::pair<Node*, std::uint32_t>> stack;  // the walk's own
 };
 
