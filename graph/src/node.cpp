@@ -19,7 +19,7 @@ constexpr std::size_t slab_bytes = std::size_t{1} << 16;
 
 struct alignas(64) SlabHeader {
   Heap* owner;
-  std::uint64_t touched;  // the heap's epoch when a node of this slab was last taken
+  std::uint32_t touched;  // the heap's epoch when a node of this slab was last taken
 };
 constexpr std::size_t nodes_per_slab = (slab_bytes - sizeof(SlabHeader)) / sizeof(Node);
 
@@ -31,7 +31,7 @@ struct Heap {
   Node* free_list = nullptr;
   std::atomic<Node*> returned{nullptr};
   std::size_t pending = 0;
-  std::uint64_t epoch = 1;  // counts flushes
+  std::uint32_t epoch = 1;  // counts flushes, and the threads that had it
 };
 
 // Reachable for ever: nodes may die during the program's own static destruction.
@@ -49,6 +49,7 @@ Heap* adopt_heap() {
   if (orphans().empty()) return new Heap;
   Heap* heap = orphans().back();
   orphans().pop_back();
+  ++heap->epoch;  // what the thread before recorded is not this one's to flush
   return heap;
 }
 
@@ -201,7 +202,7 @@ Node* new_node(OpId op, std::uint32_t input_count, Where at) {
   node->file = at.file();
   node->line = at.line();
   ++heap.pending;
-  reinterpret_cast<SlabHeader*>(slab_of(node))->touched = heap.epoch;
+  node->epoch = reinterpret_cast<SlabHeader*>(slab_of(node))->touched = heap.epoch;
   // Last: a scan of this thread's nodes takes a node with counts as whole.
   node->counts.store(one_handle, std::memory_order_release);
   return node;
@@ -236,7 +237,8 @@ void for_each_recent_node(void (*visit)(Node*, void*), void* context) {
     const std::size_t used = s + 1 == heap.slabs.size() ? heap.used_in_last : nodes_per_slab;
     for (std::size_t i = 0; i < used; ++i) {
       Node* node = node_in(heap.slabs[s], i);
-      if (node->counts.load(std::memory_order_acquire) != 0) visit(node, context);
+      if (node->counts.load(std::memory_order_acquire) != 0 && node->epoch == heap.epoch)
+        visit(node, context);
     }
   }
 }

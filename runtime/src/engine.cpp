@@ -17,6 +17,10 @@ namespace weft::detail {
 namespace {
 
 constexpr std::size_t most_runs_in_flight = 4;
+// Larger plans keep their graph only where the program asks for the plan itself.
+constexpr std::size_t most_nodes_pictured = 4096;
+// What a capture's lists may keep between calls, in words of the key.
+constexpr std::size_t most_words_kept = std::size_t{1} << 22;
 
 void require_no_trace(const char* what, Where at) {
   if (!ambient().tracing) return;
@@ -37,7 +41,7 @@ Engine& Engine::instance() {
 
 // ---- planning
 
-std::shared_ptr<const FrozenPlan> Engine::make_plan_of_capture() {
+std::shared_ptr<FrozenPlan> Engine::make_plan_of_capture() {
   auto plan = std::make_shared<FrozenPlan>(
       schedule(run_passes(build_graph(capture_), context_), context_));
   if (verification_enabled()) {
@@ -47,18 +51,21 @@ std::shared_ptr<const FrozenPlan> Engine::make_plan_of_capture() {
   return plan;
 }
 
-std::shared_ptr<const FrozenPlan> Engine::plan_of_capture() {
-  if (auto plan = cache_.find(capture_, context_.options)) {
+std::shared_ptr<const FrozenPlan> Engine::plan_of_capture(bool with_picture) {
+  auto plan = cache_.find(capture_, context_.options);
+  if (plan && (!with_picture || plan->has_picture)) {
     ++counters_.plan_hits;
     return plan;
   }
-  auto plan = make_plan_of_capture();
+  auto made = make_plan_of_capture();
+  if (!with_picture && capture_.nodes.size() > most_nodes_pictured) made->drop_picture();
+  plan = std::move(made);
   ++counters_.plans_made;
   cache_.add(capture_, context_.options, plan);
   return plan;
 }
 
-std::shared_ptr<BoundPlan> Engine::plan_for(const TensorList& roots) {
+std::shared_ptr<BoundPlan> Engine::plan_for(const TensorList& roots) try {
   const std::lock_guard lock(engine_mutex());
   std::vector<Ref> refs;
   auto bound = std::make_shared<BoundPlan>();
@@ -68,10 +75,18 @@ std::shared_ptr<BoundPlan> Engine::plan_for(const TensorList& roots) {
     bound->roots.emplace_back(root.ref());
   }
   capture_nodes(refs, capture_);
-  bound->plan = plan_of_capture();
+  bound->plan = plan_of_capture(true);
   for (const Node* node : capture_.nodes)
     bound->provenance.push_back({node->file, node->line, node->scope});
+  shrink_capture();
   return bound;
+} catch (const std::bad_alloc&) {
+  fail<OutOfMemoryError>(roots.at(), "make_plan: no memory to plan; nothing has changed");
+}
+
+/// A huge program does not keep its size for all that come after it.
+void Engine::shrink_capture() noexcept {
+  if (capture_.key.capacity() > most_words_kept) capture_ = {};
 }
 
 // ---- binding
@@ -254,30 +269,44 @@ bool is_pending(const Node* node) noexcept {
 void Engine::evaluate(std::span<const Ref> roots, Where at) {
   require_no_trace("eval", at);
   const std::lock_guard lock(engine_mutex());
-  std::vector<Ref> pending;
-  for (const Ref root : roots)
-    if (is_pending(root.node)) pending.push_back(root);
-  if (pending.empty()) return;
   try {
+    std::vector<Ref> pending;
+    for (const Ref root : roots)
+      if (is_pending(root.node)) pending.push_back(root);
+    if (pending.empty()) return;
     capture_nodes(pending, capture_);
-    const auto plan = plan_of_capture();
+    const auto plan = plan_of_capture(false);
     make_room_in_flight();
     const std::shared_ptr<Run> run = bind(plan, at);
     Publication publication = prepare(*run);
-    add_assigned(*run);
-    submit(run);
+    try {
+      add_assigned(*run);
+      submit(run);
+    } catch (...) {
+      for (const AssignedVariable& variable : run->assigned) variable.withdraw();
+      run->assigned.clear();
+      throw;
+    }
     publish(std::move(publication));
     ++counters_.runs;
+    shrink_capture();
   } catch (const std::bad_alloc&) {
     fail<OutOfMemoryError>(at, "eval: no memory to plan or start the work; nothing has changed");
   }
 }
 
-void Engine::wait(Node* node, Where) {
+void Engine::wait(Node* node, Where at) {
   const std::shared_ptr<Completion> completion = node->completion;
   if (!completion) return;
   completion->wait();
-  if (const std::exception_ptr failure = completion->failure()) std::rethrow_exception(failure);
+  const std::exception_ptr failure = completion->failure();
+  if (!failure) return;
+  try {
+    std::rethrow_exception(failure);
+  } catch (const std::bad_alloc&) {
+    fail<OutOfMemoryError>(at, "a step of the work that computes this found no memory; it was not "
+                               "computed");
+  }
 }
 
 void Engine::read(Ref ref, void* destination, Where at) {
@@ -308,6 +337,14 @@ void Engine::require_device(Device device, Where at) { detail::require_device(de
 
 void Engine::flush(Where at) {
   require_no_trace("flush", at);
+  try {
+    flush_held(at);
+  } catch (const std::bad_alloc&) {
+    fail<OutOfMemoryError>(at, "flush: no memory to start the work; nothing has changed");
+  }
+}
+
+void Engine::flush_held(Where at) {
   std::vector<Handle> held;
   for_each_recent_node(
       [](Node* node, void* context) {

@@ -27,6 +27,7 @@ struct BoundPlan {
 class PlanCache {
  public:
   std::shared_ptr<const FrozenPlan> find(const Capture& capture, const PlanOptions& options);
+  /// In the place of the one with the same key, if there is one.
   void add(const Capture& capture, const PlanOptions& options,
            std::shared_ptr<const FrozenPlan> plan);
   void clear() noexcept;
@@ -36,13 +37,17 @@ class PlanCache {
     std::vector<std::uint64_t> key;
     PlanOptions options;
     std::shared_ptr<const FrozenPlan> plan;
+    std::size_t bytes;
     std::uint64_t last_use;
   };
-  void make_room(std::size_t words);
+  using Entries = std::unordered_multimap<std::uint64_t, Entry>;
+  Entries::iterator find_entry(const Capture& capture, const PlanOptions& options);
+  void erase(Entries::iterator entry) noexcept;
+  void make_room(std::size_t bytes) noexcept;
   static constexpr std::size_t most_plans = 1024;
-  static constexpr std::size_t most_words = std::size_t{1} << 26;
-  std::unordered_multimap<std::uint64_t, Entry> entries_;
-  std::size_t words_ = 0;
+  static constexpr std::size_t most_bytes = std::size_t{1} << 29;
+  Entries entries_;
+  std::size_t bytes_ = 0;  // of keys and plans
   std::uint64_t uses_ = 0;
 };
 
@@ -67,8 +72,11 @@ class Engine final : public Evaluator {
   void clear_plans();
 
  private:
-  std::shared_ptr<const FrozenPlan> plan_of_capture();
-  std::shared_ptr<const FrozenPlan> make_plan_of_capture();
+  /// With its graph, where the program wants to look at it.
+  std::shared_ptr<const FrozenPlan> plan_of_capture(bool with_picture);
+  std::shared_ptr<FrozenPlan> make_plan_of_capture();
+  void shrink_capture() noexcept;
+  void flush_held(Where at);
   std::shared_ptr<Run> bind(const std::shared_ptr<const FrozenPlan>& plan, Where at);
   void bind_outputs(Run& run, Where at);
   bool takes_over(const PlanBuffer& buffer) const;

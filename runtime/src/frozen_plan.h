@@ -88,6 +88,9 @@ struct FrozenPlan {
   bool one_stream = true;   // all steps on one stream of one device
   std::vector<std::uint32_t> fallible;  // steps whose error names a line of the program
   Graph graph;              // as planned: for pictures
+  bool has_picture = true;
+  /// A plan that is only run needs no graph.
+  void drop_picture() noexcept;
 };
 
 }  // namespace weft::detail

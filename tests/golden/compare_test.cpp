@@ -158,6 +158,16 @@ TEST_CASE("golden comparison: casts of floats to integers follow K5", "[golden]"
                                   std::numeric_limits<std::int64_t>::min()});
 }
 
+TEST_CASE("golden comparison: square roots are those of IEEE 754", "[golden]") {
+  Case root = parsed(R"({"op": "sqrt", "attrs": {},
+      "inputs": [{"dtype": "f64", "shape": [3], "data": [0.5, 4, -1]}],
+      "outputs": [{"dtype": "f64", "shape": [3], "data": [0.7071067811865475, 3, "nan"]}]})");
+  CHECK(golden::apply_conventions(root) == "IEEE 754");
+  CHECK(root.outputs[0].reals[0] == std::sqrt(0.5));
+  CHECK(root.outputs[0].reals[1] == 3);
+  CHECK(golden::apply_conventions(root).empty());
+}
+
 TEST_CASE("golden files: malformed lines are refused", "[golden]") {
   CHECK_THROWS(parsed("{"));
   CHECK_THROWS(parsed(R"({"op": "neg", "inputs": [], "attrs": {}})"));

@@ -64,9 +64,11 @@ std::vector<std::string> other_files() {
 }  // namespace
 
 #define GOLDEN_FILE(file)                                                                          \
-  TEST_CASE("golden: " file " on cpu", "[golden]") { run_file(file, "cpu"); }                      \
-  TEST_CASE("golden: " file " on interpreter", "[golden]") { run_file(file, "interpreter"); }      \
-  TEST_CASE("golden: " file " on sim", "[golden]") { run_file(file, "sim"); }
+  TEST_CASE("golden: " file " on cpu", "[golden][cpu]") { run_file(file, "cpu"); }                 \
+  TEST_CASE("golden: " file " on interpreter", "[golden][interpreter]") {                          \
+    run_file(file, "interpreter");                                                                 \
+  }                                                                                                \
+  TEST_CASE("golden: " file " on sim", "[golden][sim]") { run_file(file, "sim"); }
 
 GOLDEN_FILE("unary")
 GOLDEN_FILE("binary")

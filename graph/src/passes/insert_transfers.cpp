@@ -1,6 +1,7 @@
 // Transfers: every edge between devices gets an explicit vertex, one for each value and
 // destination. A value that comes back to where it was made is not moved at all.
 #include <unordered_map>
+#include <unordered_set>
 
 #include <weft/graph/detail/passes.h>
 
@@ -12,8 +13,12 @@ class Inserter {
  public:
   explicit Inserter(const Graph& old) : old_(old), builder_(old), new_(2 * old.size()) {}
 
+  /// A round trip was not made: what would have begun it may have no reader.
+  bool has_elided() const noexcept { return has_elided_; }
+
   Graph run() {
     graph().maps = old_.maps;
+    find_moved_whole();
     for (VertexId v = 0; v < old_.size(); ++v) visit(v);
     for (const Value output : old_.outputs) graph().outputs.push_back(replacement(output));
     for (const Assignment& a : old_.assignments)
@@ -30,13 +35,33 @@ class Inserter {
     return info(v.op).is_leaf() && v.leaf < 0;
   }
 
+  bool reads_a_part(const InEdge& edge) const {
+    return edge.map != identity_map &&
+           old_.maps[edge.map].shape.numel() < old_.spec(edge.source).shape.numel();
+  }
+
+  /// Where a whole value goes, its parts are read too: nothing is moved twice.
+  void find_moved_whole() {
+    for (VertexId v = 0; v < old_.size(); ++v) {
+      const Device device = old_.vertices[v].device;
+      for (const InEdge& edge : old_.inputs(v))
+        if (old_.vertices[edge.source.vertex].device != device && !reads_a_part(edge))
+          moved_whole_.insert(key(edge.source, device));
+    }
+  }
+
+  bool moves_a_part(const InEdge& edge, Device device) const {
+    return reads_a_part(edge) && !moved_whole_.contains(key(edge.source, device));
+  }
+
   void visit(VertexId v) {
     const Vertex& vertex = old_.vertices[v];
     if (info(vertex.op).kind == OpKind::transfer) return visit_transfer(v);
     edges_.clear();
     for (const InEdge& edge : old_.inputs(v)) {
       const InEdge mine{replacement(edge.source), edge.map};
-      edges_.push_back(bring(mine, vertex.device, vertex.ordinal));
+      edges_.push_back(
+          bring(mine, vertex.device, vertex.ordinal, moves_a_part(edge, vertex.device)));
     }
     const VertexId id = builder_.add(vertex, edges_);
     for (std::uint32_t o = 0; o < vertex.output_count; ++o) replacement({v, o}) = {id, o};
@@ -47,8 +72,8 @@ class Inserter {
     const Vertex& vertex = old_.vertices[v];
     const InEdge& edge = old_.inputs(v)[0];
     moving_host_data_ = vertex.op == upload_op();
-    const InEdge arrived =
-        bring({replacement(edge.source), edge.map}, vertex.device, vertex.ordinal);
+    const InEdge arrived = bring({replacement(edge.source), edge.map}, vertex.device,
+                                 vertex.ordinal, moves_a_part(edge, vertex.device));
     moving_host_data_ = false;
     if (arrived.map == identity_map && !is_argument(arrived.source)) {
       replacement({v, 0}) = arrived.source;
@@ -65,14 +90,15 @@ class Inserter {
     replacement({v, 0}) = {builder_.add(std::move(copy), {&arrived, 1}), 0};
   }
 
-  /// The edge as a consumer on `device` reads it.
-  InEdge bring(InEdge edge, Device device, std::uint32_t ordinal) {
+  /// The edge as a consumer on `device` reads it; where only a part is wanted there, only that part
+  /// is moved.
+  InEdge bring(InEdge edge, Device device, std::uint32_t ordinal, bool part) {
     if (is_argument(edge.source) || device_of(edge.source) == device) return edge;
-    if (const auto home = origins_.find(key(edge.source, device)); home != origins_.end())
+    if (const auto home = origins_.find(key(edge.source, device)); home != origins_.end()) {
+      has_elided_ = true;
       return {home->second, edge.map};  // it was made there
-    const std::int64_t source_numel = graph().spec(edge.source).shape.numel();
-    if (edge.map != identity_map && graph().maps[edge.map].shape.numel() < source_numel)
-      edge = put_in_order(edge, ordinal);  // moves only the part that is read
+    }
+    if (part) edge = put_in_order(edge, ordinal);
     const auto [it, added] = moved_.try_emplace(key(edge.source, device));
     if (added) it->second = move(edge.source, device, ordinal);
     return {it->second, edge.map};
@@ -126,11 +152,17 @@ class Inserter {
   std::unordered_map<std::uint64_t, Value> moved_;    // (value, destination) → there
   std::unordered_map<std::uint64_t, Value> origins_;  // (moved value, where it came from) → it
   std::unordered_map<std::uint64_t, Value> ordered_;  // (value, map) → its copy
+  std::unordered_set<std::uint64_t> moved_whole_;     // (old value, destination)
+  bool has_elided_ = false;
   bool moving_host_data_ = false;  // the move at hand is of data that the program made elsewhere
 };
 
 }  // namespace
 
-Graph insert_transfers(Graph&& graph, const PassContext&) { return Inserter(graph).run(); }
+Graph insert_transfers(Graph&& graph, const PassContext& context) {
+  Inserter inserter(graph);
+  Graph result = inserter.run();
+  return inserter.has_elided() ? merge_common(std::move(result), context) : std::move(result);
+}
 
 }  // namespace weft::detail

@@ -16,6 +16,8 @@ constexpr Pass table[] = {
     {"place", place, Stage::placed, "before transfers, which follow from it"},
     {"transfers", insert_transfers, Stage::transferred,
      "before fusion, whose groups are on one device"},
+    {"sweep", merge_common, Stage::transferred,
+     "moves that an elided round trip has left unread; and copies of one value made twice"},
     {"fuse", fuse, Stage::fused, "last: nothing after it looks inside a group"},
 };
 

@@ -174,36 +174,57 @@ class Reducer {
 
   void run_columns(std::int64_t columns) const {
     const std::int64_t blocks = (columns + column_block - 1) / column_block;
+    const std::int64_t tasks = x_.outputs / columns * blocks;
+    const bool is_small = x_.length * x_.outputs < parallel_elements;
+    const bool splits_length = !is_small && tasks < 8 && x_.length > chunk_size;
     const auto block = [&](std::int64_t i) {
       const std::int64_t j = i % blocks * column_block;
       const std::int64_t output = i / blocks * columns + j;
-      reduce_columns(output, std::min(column_block, columns - j));
+      reduce_columns(output, std::min(column_block, columns - j), splits_length);
     };
-    const std::int64_t tasks = x_.outputs / columns * blocks;
-    if (x_.length * x_.outputs < parallel_elements)
+    if (is_small || splits_length)
       for (std::int64_t i = 0; i < tasks; ++i) block(i);
     else
       parallel_for(tasks, block);
   }
 
-  void reduce_columns(std::int64_t output, std::int64_t n) const {
+  void reduce_columns(std::int64_t output, std::int64_t n, bool in_parallel) const {
     const std::int64_t base = x_.base(output);
     const std::size_t row = column_block * size_;
-    std::int64_t count = (x_.length + chunk_size - 1) / chunk_size;
-    Scratch partials(static_cast<std::size_t>(count) * row);
-    for (std::int64_t c = 0; c < count; ++c) {
-      const std::int64_t length = std::min<std::int64_t>(chunk_size, x_.length - c * chunk_size);
-      column_tree(partials.bytes() + static_cast<std::size_t>(c) * row, n, length,
-                  [&](char* lane, std::int64_t l, std::int64_t adds, char* room) {
-                    source_lane(lane, base, c * chunk_size + l, adds, n, room);
-                  });
+    const std::int64_t count = (x_.length + chunk_size - 1) / chunk_size;
+    const Scratch partials(static_cast<std::size_t>(count) * row);
+    const auto chunk = [&](std::int64_t c) {
+      reduce_chunk_of_columns(partials.bytes() + static_cast<std::size_t>(c) * row, base, c * chunk_size, n);
+    };
+    if (in_parallel)
+      parallel_for(count, chunk);
+    else
+      for (std::int64_t c = 0; c < count; ++c) chunk(c);
+    join_columns(partials.bytes(), n, count);
+    write_row(dtype_, target_of(output), accumulator_, partials.bytes(), n);
+  }
+
+  void reduce_chunk_of_columns(char* result, std::int64_t base, std::int64_t start,
+                               std::int64_t n) const {
+    const std::int64_t length = std::min<std::int64_t>(chunk_size, x_.length - start);
+    if (first_.is_any_order && has_plain_rows()) {
+      first_.lanes(result, x_.at(base + x_.step(start)), x_.reduced_strides[0][0], length, n);
+      return;
     }
+    column_tree(result, n, length, [&](char* lane, std::int64_t l, std::int64_t adds, char* room) {
+      source_lane(lane, base, start + l, adds, n, room);
+    });
+  }
+
+  // The partial results of chunks, by the same tree, into the first of them.
+  void join_columns(char* partials, std::int64_t n, std::int64_t count) const {
+    const std::size_t row = column_block * size_;
     while (count > 1) {
       std::int64_t chunks = 0;
       for (std::int64_t i = 0; i < count; i += chunk_size, ++chunks) {
-        const char* from = partials.bytes() + static_cast<std::size_t>(i) * row;
+        const char* from = partials + static_cast<std::size_t>(i) * row;
         // In place: a chunk's result goes where no later chunk reads.
-        column_tree(partials.bytes() + static_cast<std::size_t>(chunks) * row, n,
+        column_tree(partials + static_cast<std::size_t>(chunks) * row, n,
                     std::min<std::int64_t>(chunk_size, count - i),
                     [&](char* lane, std::int64_t l, std::int64_t adds, char*) {
                       later_.lanes(lane, from + static_cast<std::size_t>(l) * row,
@@ -212,13 +233,16 @@ class Reducer {
       }
       count = chunks;
     }
-    write_row(dtype_, target_of(output), accumulator_, partials.bytes(), n);
+  }
+
+  bool has_plain_rows() const {
+    return x_.is_plain() && x_.reduced_rank == 1 && x_.column_stride() == 1;
   }
 
   // One lane of n columns: every 512th row from row l on.
   void source_lane(char* lane, std::int64_t base, std::int64_t l, std::int64_t adds, std::int64_t n,
                    char* room) const {
-    if (x_.is_plain() && x_.reduced_rank == 1 && x_.column_stride() == 1) {
+    if (has_plain_rows()) {
       first_.lanes(lane, x_.at(base + x_.step(l)), lane_count * x_.reduced_strides[0][0], adds, n);
       return;
     }

@@ -11,7 +11,7 @@ namespace weft::detail {
 /// partial results of a tree of lanes stay in the nearest cache.
 inline constexpr std::int64_t column_block = 256;
 /// Fewer columns are reduced one by one.
-inline constexpr std::int64_t fewest_columns = 16;
+inline constexpr std::int64_t fewest_columns = 4;
 inline constexpr std::int64_t short_sequence = 32;
 
 /// Each output is made of a sequence: the elements over the reduced axes in row-major order.

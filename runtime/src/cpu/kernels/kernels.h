@@ -41,6 +41,8 @@ struct ReduceKernels {
   void (*lanes)(void* result, const void* x, int64_t stride, int64_t rows, int64_t columns);
   /// a[j] = a[j] ⊕ b[j], both of the result's class.
   void (*combine)(void* a, const void* b, int64_t n);
+  /// Whether the bits are the same in any order.
+  bool is_any_order;
 };
 
 /// The extreme element of a sequence and the index of its first occurrence; NaN is the extreme of

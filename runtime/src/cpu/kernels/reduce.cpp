@@ -14,29 +14,26 @@ struct Sum {
   static wf_i64 identity(wf_i64) { return 0; }
   template <class A, class T> static A lift(T x) { return static_cast<A>(x); }
   template <class A> static A apply(A a, A b) { return wf_add(a, b); }
-  template <class V> static V apply_vector(V a, V b) { return a + b; }
 };
 struct Prod {
   template <class T> struct Accumulator { using type = T; };
   template <class T> static T identity(T) { return T(1); }
   template <class A, class T> static A lift(T x) { return static_cast<A>(x); }
   template <class A> static A apply(A a, A b) { return wf_mul(a, b); }
-  template <class V> static V apply_vector(V a, V b) { return a * b; }
 };
 template <> struct Sum::Accumulator<wf_i32> { using type = wf_i64; };
 template <> struct Prod::Accumulator<wf_i32> { using type = wf_i64; };
 
-// The greater and the lesser in any order: one NaN whatever the NaNs, and +0 greater than -0.
-#define WEFT_EXTREMES(T, nan)                                          \
-  inline T greater(T a, T b) {                                         \
-    T m = a > b ? a : b;                                               \
-    m = a == b ? wf_from_bits(wf_bits(a) & wf_bits(b)) : m;            \
-    return (a != a) | (b != b) ? nan : m;                              \
-  }                                                                    \
-  inline T lesser(T a, T b) {                                          \
-    T m = a < b ? a : b;                                               \
-    m = a == b ? wf_from_bits(wf_bits(a) | wf_bits(b)) : m;            \
-    return (a != a) | (b != b) ? nan : m;                              \
+// The greater and the lesser in any order: one NaN whatever the NaNs, and +0 greater than -0. Of
+// two equal operands p is the one and q the other, so that their bits joined are the right zero.
+#define WEFT_EXTREMES(T, nan)                                                         \
+  inline T greater(T a, T b) {                                                        \
+    const T p = a > b ? a : b, q = b > a ? b : a;                                     \
+    return __builtin_isunordered(a, b) ? nan : wf_from_bits(wf_bits(p) & wf_bits(q)); \
+  }                                                                                   \
+  inline T lesser(T a, T b) {                                                         \
+    const T p = a < b ? a : b, q = b < a ? b : a;                                     \
+    return __builtin_isunordered(a, b) ? nan : wf_from_bits(wf_bits(p) | wf_bits(q)); \
   }
 WEFT_EXTREMES(float, WF_NAN_F)
 WEFT_EXTREMES(double, WF_NAN_D)
@@ -91,115 +88,50 @@ __attribute__((noinline)) T halve(T* a, int count) {
   return a[0];
 }
 
-// The tree of one chunk in registers: `width` lanes at a time, the groups of lanes in the order in
-// which halving joins them, so that no array of lanes stands on the stack (its stores would alias
-// the loads 4 KiB apart).
+// result[l] = x[l] ⊕ x[stride+l] ⊕ ... over eight rows. The sums of a few lanes at a time stay in
+// registers: lanes in memory that every row is added to would alias the loads 4 KiB apart.
 template <class Op, class T>
-struct Tree {
-  typedef T V __attribute__((vector_size(WEFT_VECTOR_BYTES)));
-  typedef T Unaligned __attribute__((vector_size(WEFT_VECTOR_BYTES), aligned(sizeof(T)), may_alias));
-  static constexpr int lanes = WEFT_VECTOR_BYTES / sizeof(T);
-  static constexpr int vectors = 8;
-  static constexpr int width = vectors * lanes;
-  static constexpr int groups = lane_count / width;
-  struct Pack {
-    V v[vectors];
-  };
-
-  static inline __attribute__((always_inline)) void load(Pack& a, const T* x) {
+inline __attribute__((always_inline)) void add_eight(T* r, const T* x, int64_t stride, int64_t n) {
+  WEFT_EACH
+  for (int64_t l = 0; l < n; ++l) {
+    T a = x[l];
 #pragma GCC unroll 8
-    for (int i = 0; i < vectors; ++i) a.v[i] = *reinterpret_cast<const Unaligned*>(x + i * lanes);
+    for (int i = 1; i < lane_adds; ++i) a = Op::apply(a, x[i * stride + l]);
+    r[l] = a;
   }
-  static inline __attribute__((always_inline)) void join(Pack& a, const Pack& b) {
-#pragma GCC unroll 8
-    for (int i = 0; i < vectors; ++i) a.v[i] = Op::apply_vector(a.v[i], b.v[i]);
-  }
-  static inline __attribute__((always_inline)) void add(Pack& a, const T* x) {
-    Pack b;
-    load(b, x);
-    join(a, b);
-  }
+}
 
-  // The lanes of group g: its elements of all rows, in order.
-  template <bool whole>
-  static inline __attribute__((always_inline)) void group(Pack& a, const T* x, const T* tail,
-                                                          int rows, int g) {
-    load(a, x + g * width);
-    if constexpr (whole) {
-#pragma GCC unroll 8
-      for (int r = 1; r < lane_adds; ++r) add(a, x + r * lane_count + g * width);
-      constexpr int ahead = chunk_size / groups;
-#pragma GCC unroll 64
-      for (int i = 0; i < ahead; i += 64 / int(sizeof(T)))
-        __builtin_prefetch(x + chunk_size + g * ahead + i);
-    } else {
-      for (int r = 1; r < rows; ++r) add(a, x + r * lane_count + g * width);
-      add(a, tail + g * width);
-    }
-  }
-
-  // Groups g, g + distance, g + 2 distance, ... joined as halving joins them.
-  template <bool whole, int g, int distance>
-  static inline __attribute__((always_inline)) void tree(Pack& a, const T* x, const T* tail,
-                                                         int rows) {
-    if constexpr (distance == groups) {
-      group<whole>(a, x, tail, rows, g);
-    } else {
-      tree<whole, g, 2 * distance>(a, x, tail, rows);
-      Pack b;
-      tree<whole, g + distance, 2 * distance>(b, x, tail, rows);
-      join(a, b);
-    }
-  }
-
-  static inline __attribute__((always_inline)) T finish(Pack& a) {
-#pragma GCC unroll 4
-    for (int h = vectors / 2; h > 0; h /= 2)
-#pragma GCC unroll 4
-      for (int i = 0; i < h; ++i) a.v[i] = Op::apply_vector(a.v[i], a.v[i + h]);
-    T last[lanes];
-    for (int i = 0; i < lanes; ++i) last[i] = a.v[0][i];
-    return halve<Op>(last, lanes);
-  }
-
-  static __attribute__((noinline)) T whole_chunk(const T* x) {
-    Pack a;
-    tree<true, 0, 1>(a, x, nullptr, lane_adds);
-    return finish(a);
-  }
-
-  static __attribute__((noinline)) T part_of_chunk(const T* x, int n) {
-    const int rows = n / lane_count, rest = n % lane_count;
-    T tail[lane_count];
+template <class Op, class T>
+inline __attribute__((always_inline)) void add_rows(T* r, const T* x, int64_t stride, int64_t rows,
+                                                    int64_t n) {
+  WEFT_EACH
+  for (int64_t l = 0; l < n; ++l) r[l] = x[l];
+  for (int64_t i = 1; i < rows; ++i) {
     WEFT_EACH
-    for (int i = 0; i < rest; ++i) tail[i] = x[rows * lane_count + i];
-    for (int i = rest; i < lane_count; ++i) tail[i] = Op::identity(T());
-    Pack a;
-    tree<false, 0, 1>(a, x, tail, rows);
-    return finish(a);
+    for (int64_t l = 0; l < n; ++l) r[l] = Op::apply(r[l], x[i * stride + l]);
   }
+}
 
-  static __attribute__((noinline)) T few(const T* x, int n) {
-    T a[lane_count];
-    int count = 1;
+template <class Op, class T>
+void chunk_tree(void* result, const void* px, int64_t n) {
+  const T* x = static_cast<const T*>(px);
+  T lane[lane_count];
+  int count = lane_count;
+  if (n == chunk_size) {
+    add_eight<Op>(lane, x, lane_count, lane_count);
+  } else if (n >= lane_count) {
+    const int64_t rows = n / lane_count, rest = n % lane_count;
+    add_rows<Op>(lane, x, lane_count, rows, lane_count);
+    WEFT_EACH
+    for (int64_t l = 0; l < rest; ++l) lane[l] = Op::apply(lane[l], x[rows * lane_count + l]);
+  } else {
+    count = 1;
     while (count < n) count *= 2;
-    WEFT_EACH
-    for (int i = 0; i < n; ++i) a[i] = x[i];
-    for (int i = n; i < count; ++i) a[i] = Op::identity(T());
-    return halve<Op>(a, count);
+    for (int64_t l = 0; l < n; ++l) lane[l] = x[l];
+    for (int64_t l = n; l < count; ++l) lane[l] = Op::identity(T());
   }
-
-  static void chunk(void* result, const void* px, int64_t n) {
-    const T* x = static_cast<const T*>(px);
-    T& r = *static_cast<T*>(result);
-    if (n == chunk_size)
-      r = whole_chunk(x);
-    else if (n >= lane_count)
-      r = part_of_chunk(x, static_cast<int>(n));
-    else
-      r = few(x, static_cast<int>(n));
-  }
-};
+  *static_cast<T*>(result) = halve<Op>(lane, count);
+}
 
 // ---- reductions whose order does not matter
 
@@ -224,27 +156,28 @@ void chunk_any_order(void* result, const void* x, int64_t n) {
 
 // ---- columns
 
-template <class Op, class T, bool tree>
-void lanes(void* result, const void* px, int64_t stride, int64_t rows, int64_t columns) {
+template <class Op, class T>
+void lanes_tree(void* result, const void* px, int64_t stride, int64_t rows, int64_t columns) {
+  T* r = static_cast<T*>(result);
+  const T* x = static_cast<const T*>(px);
+  if (rows == lane_adds)
+    add_eight<Op>(r, x, stride, columns);
+  else
+    add_rows<Op>(r, x, stride, rows, columns);
+}
+
+template <class Op, class T>
+void lanes_any_order(void* result, const void* px, int64_t stride, int64_t rows, int64_t columns) {
   using A = AccumulatorOf<Op, T>;
   A* __restrict r = static_cast<A*>(result);
   const T* __restrict x = static_cast<const T*>(px);
-  if (tree && rows == lane_adds) {
-    WEFT_EACH
-    for (int64_t j = 0; j < columns; ++j) {
-      A a = Op::template lift<A>(x[j]);
-#pragma GCC unroll 8
-      for (int i = 1; i < lane_adds; ++i) a = Op::apply(a, Op::template lift<A>(x[i * stride + j]));
-      r[j] = a;
-    }
-    return;
-  }
   WEFT_EACH
   for (int64_t j = 0; j < columns; ++j) r[j] = Op::template lift<A>(x[j]);
-  for (int64_t i = 1; i < rows; ++i)
+  for (int64_t i = 1; i < rows; ++i) {
     WEFT_EACH
     for (int64_t j = 0; j < columns; ++j)
       r[j] = Op::apply(r[j], Op::template lift<A>(x[i * stride + j]));
+  }
 }
 
 template <class Op, class A>
@@ -257,11 +190,14 @@ void combine(void* pa, const void* pb, int64_t n) {
 
 template <class Op, class T, bool tree>
 void fill_class(ReduceKernels& row) {
-  if constexpr (tree)
-    row.chunk = Tree<Op, T>::chunk;
-  else
+  if constexpr (tree) {
+    row.chunk = chunk_tree<Op, T>;
+    row.lanes = lanes_tree<Op, T>;
+  } else {
     row.chunk = chunk_any_order<Op, T>;
-  row.lanes = lanes<Op, T, tree>;
+    row.lanes = lanes_any_order<Op, T>;
+  }
+  row.is_any_order = !tree;
   row.combine = combine<Op, AccumulatorOf<Op, T>>;
 }
 

@@ -88,7 +88,7 @@ struct alignas(64) Node {
   const char* file;
   std::shared_ptr<Completion> completion;  // of the run that makes the value; null: it is there
   std::int32_t line;
-  std::uint32_t slab_index;
+  std::uint32_t epoch;     // its thread's count of flushes when it was recorded
   Node* next_free;         // slab's free list, and the worklist of teardown
 
   std::span<const Edge> inputs() const noexcept {
@@ -133,8 +133,8 @@ Node* new_node(OpId op, std::uint32_t input_count, Where at);
 void set_input(Node* node, std::uint32_t i, Ref source) noexcept;
 /// Lets go of all inputs (an evaluated node without history).
 void drop_inputs(Node* node) noexcept;
-/// Visits live nodes of the calling thread, all that it recorded since `reset_pending_count` among
-/// them, in slab order.
+/// Visits the live nodes that the calling thread recorded since `reset_pending_count`, in slab
+/// order.
 void for_each_recent_node(void (*visit)(Node*, void*), void* context);
 /// A handle on a node that other threads may be dropping; false where the program holds none.
 bool add_handle_if_held(Node* node) noexcept;
