@@ -11,6 +11,9 @@ target_link_libraries(weft_cpu PRIVATE weft_runtime Eigen3::Eigen Threads::Threa
 
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|amd64|AMD64)$")
   set(levels v2 v3 v4)
+  if(WEFT_SANITIZE)
+    set(levels v2 v3) # a third copy of the same source would be compiled for nothing new
+  endif()
 else()
   set(levels base)
 endif()

@@ -157,6 +157,7 @@ void run(const Options& options) {
   manual_seed(1);
   Net net;
   net.to(options.device);
+  eval(net.parameters());  // so that the plan of a step is of the step alone
   optim::SGD optimizer(net.parameters(), {.lr = options.lr, .momentum = 0.9});
   data::Loader loader(training, {.batch = options.batch, .shuffle = true, .device = options.device});
   std::cout << training.size() << " digits to train on, " << test.size() << " to test on, on "

@@ -1,6 +1,9 @@
 // Arguments made from what callers write.
 #include <weft/graph/args.h>
 
+#include <new>
+#include <span>
+
 #include <weft/graph/detail/variable.h>
 #include <weft/graph/tensor.h>
 
@@ -16,25 +19,38 @@ TensorArg::TensorArg(const Variable& variable, Where at) : at_(at) {
   ref_ = variable.slot()->value.ref();
 }
 
+namespace {
+
+template <class Range>
+void list(std::vector<TensorArg>& args, const Range& tensors, Where at) try {
+  args.reserve(std::size(tensors));
+  for (const auto& tensor : tensors) args.emplace_back(tensor, at);
+} catch (const std::bad_alloc&) {
+  detail::fail_memory("a list of tensors", at);
+}
+
+}  // namespace
+
 TensorList::TensorList(const Tensor& tensor, Where at) : at_(at) {
-  args_.emplace_back(tensor, at);
+  list(args_, std::span(&tensor, 1), at);
 }
 
 TensorList::TensorList(const Variable& variable, Where at) : at_(at) {
-  args_.emplace_back(variable, at);
+  list(args_, std::span(&variable, 1), at);
 }
 
-TensorList::TensorList(std::initializer_list<TensorArg> tensors, Where at)
-    : args_(tensors), at_(at) {}
+TensorList::TensorList(std::initializer_list<TensorArg> tensors, Where at) try
+    : args_(tensors), at_(at) {
+} catch (const std::bad_alloc&) {
+  detail::fail_memory("a list of tensors", at);
+}
 
 TensorList::TensorList(const std::vector<Tensor>& tensors, Where at) : at_(at) {
-  args_.reserve(tensors.size());
-  for (const Tensor& tensor : tensors) args_.emplace_back(tensor, at);
+  list(args_, tensors, at);
 }
 
 TensorList::TensorList(const std::vector<Variable>& variables, Where at) : at_(at) {
-  args_.reserve(variables.size());
-  for (const Variable& variable : variables) args_.emplace_back(variable, at);
+  list(args_, variables, at);
 }
 
 }  // namespace weft

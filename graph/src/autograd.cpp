@@ -262,7 +262,7 @@ std::vector<Ref> checked_targets(const TensorList& targets, Where at) {
 }  // namespace
 
 std::vector<Tensor> gradients(const TensorArg& output, const TensorList& targets,
-                              const Tensor& cotangent, Where at) {
+                              const Tensor& cotangent, Where at) try {
   defined(output, "grad");
   const Tensor held = Tensor(Handle(output.ref()));
   const WalkRequest request{output.ref(), checked_targets(targets, at), "grad", at};
@@ -288,12 +288,14 @@ std::vector<Tensor> gradients(const TensorArg& output, const TensorList& targets
     results.push_back(std::move(sum));
   }
   return results;
+} catch (const std::bad_alloc&) {
+  fail_memory("grad", at);
 }
 
 namespace {
 
 void run_backward(const TensorArg& output, const Tensor& cotangent,
-                  const BackwardOptions& options) {
+                  const BackwardOptions& options) try {
   const Where at = output.at();
   const Node* node = defined(output, "backward");
   const Tensor held = Tensor(Handle(output.ref()));
@@ -318,6 +320,8 @@ void run_backward(const TensorArg& output, const Tensor& cotangent,
       accumulate_grad(*history.node(i)->slot, gradient, at);
   }
   if (!options.retain_graph) history.release();
+} catch (const std::bad_alloc&) {
+  fail_memory("backward", output.at());
 }
 
 }  // namespace

@@ -34,9 +34,26 @@ bool has_inputs_to_walk(const Node* node) noexcept {
   return node->state.load(std::memory_order_acquire) == NodeState::pending;
 }
 
+/// The next node of the order: its inputs have been added.
+void add_node(Node* node, Capture& c) {
+  node->ordinal = static_cast<std::uint32_t>(c.nodes.size());
+  c.nodes.push_back(node);
+  c.edges_seen.push_back(0);
+  if (!has_inputs_to_walk(node)) {
+    require_not_failed(node);
+    c.flags.push_back(is_leaf);
+    return;
+  }
+  const bool has_history = node->requires_grad && !node->history_released;
+  c.flags.push_back((node->handles() != 0 ? held : 0) | (has_history ? history : 0));
+  for (const Edge edge : node->inputs()) ++c.edges_seen[edge.node()->ordinal];
+}
+
 void order_nodes(std::span<const Ref> roots, Capture& c) {
   const std::uint32_t mark = next_mark();
   c.nodes.clear();
+  c.edges_seen.clear();
+  c.flags.clear();
   c.stack.clear();
   for (const Ref root : roots) {
     if (root.node->mark == mark) continue;
@@ -52,9 +69,7 @@ void order_nodes(std::span<const Ref> roots, Capture& c) {
         }
         continue;
       }
-      require_not_failed(node);
-      node->ordinal = static_cast<std::uint32_t>(c.nodes.size());
-      c.nodes.push_back(node);
+      add_node(node, c);
       c.stack.pop_back();
     }
   }
@@ -62,30 +77,20 @@ void order_nodes(std::span<const Ref> roots, Capture& c) {
 
 void mark_kept(std::span<const Ref> roots, Capture& c) {
   const std::size_t n = c.nodes.size();
-  c.edges_seen.assign(n, 0);
-  c.flags.assign(n, 0);
-  for (std::size_t i = 0; i < n; ++i) {
-    Node* node = c.nodes[i];
-    if (!has_inputs_to_walk(node)) {
-      c.flags[i] |= is_leaf;
-      continue;
-    }
-    if (node->handles() != 0) c.flags[i] |= held;
-    if (node->requires_grad && !node->history_released) c.flags[i] |= history;
-    for (const Edge edge : node->inputs()) ++c.edges_seen[edge.node()->ordinal];
-  }
   for (const Ref root : roots) c.flags[root.node->ordinal] |= held;
   c.outputs.clear();
   for (std::size_t i = n; i-- > 0;) {
     Node* node = c.nodes[i];
     std::uint8_t& flag = c.flags[i];
     if ((flag & held) || node->edges() > c.edges_seen[i]) flag |= alive;
-    if ((flag & alive) && (flag & history))
+    // What is not kept is computed again for those who read it later.
+    const bool kept = (flag & (held | is_leaf)) || info(node->op).is_dear();
+    if ((flag & alive) && ((flag & history) || !kept))
       for (const Edge edge : node->inputs()) c.flags[edge.node()->ordinal] |= alive;
   }
   for (std::size_t i = 0; i < n; ++i) {
     const std::uint8_t flag = c.flags[i];
-    if ((flag & is_leaf) || c.nodes[i]->weak_scalar) continue;
+    if ((flag & is_leaf) || !(flag & (held | alive)) || c.nodes[i]->weak_scalar) continue;
     const bool keep_dear = (flag & alive) && info(c.nodes[i]->op).is_dear();
     if (!(flag & held) && !keep_dear) continue;
     const Keep keep = flag & held ? Keep::held : Keep::gradient;
@@ -94,15 +99,41 @@ void mark_kept(std::span<const Ref> roots, Capture& c) {
   }
 }
 
+/// Where a value is, or is to be made. The planner chose where an undecided one was made.
+Device device_of(const Node* node, bool leaf) noexcept {
+  const bool undecided = node->device.kind() == DeviceKind::automatic;
+  return leaf && undecided && node->storage.buffer ? node->storage.buffer->device() : node->device;
+}
+
+/// Words on their way to the key, added together by `put`: most nodes have few.
+class Words {
+ public:
+  explicit Words(std::vector<std::uint64_t>& key) noexcept : key_(key) {}
+  void push_back(std::uint64_t word) {
+    if (count_ == most) put();
+    words_[count_++] = word;
+  }
+  void put() {
+    key_.insert(key_.end(), words_, words_ + count_);
+    count_ = 0;
+  }
+
+ private:
+  static constexpr std::size_t most = 32;
+  std::vector<std::uint64_t>& key_;
+  std::uint64_t words_[most];
+  std::size_t count_ = 0;
+};
+
 /// Words of one node. Attributes that are arguments go to the argument block instead, in order.
 void add_key(Capture& c, const Node* node, std::uint8_t flag) {
   const bool leaf = flag & is_leaf;
   const OpId op = leaf ? data_op() : node->op;
   const OpInfo& row = info(op);
-  std::vector<std::uint64_t>& key = c.key;
+  Words key(c.key);
   // A leaf's place in its buffer does not matter; which of a node's outputs are meant does.
   key.push_back(std::uint64_t(op) | std::uint64_t(node->dtype) << 16 |
-                std::uint64_t(node->rank) << 24 | std::uint64_t(node->device.code()) << 28 |
+                std::uint64_t(node->rank) << 24 | std::uint64_t(device_of(node, leaf).code()) << 28 |
                 std::uint64_t(flag & (held | alive | history)) << 52 |
                 std::uint64_t(node->weak_scalar) << 58 |
                 std::uint64_t(node->slot != nullptr) << 59 |
@@ -115,8 +146,10 @@ void add_key(Capture& c, const Node* node, std::uint8_t flag) {
   }
   if (leaf) {
     c.leaves.push_back(node->ordinal);
+    key.put();
     return;
   }
+  if (node->slot) c.assigned.emplace_back(node->ordinal, no_vertex);
   std::uint64_t present = 0;
   for (int i = 0; i < 4; ++i) {
     if (row.argument_mask >> i & 1)
@@ -130,6 +163,7 @@ void add_key(Capture& c, const Node* node, std::uint8_t flag) {
     if (present >> i & 1) key.push_back(static_cast<std::uint64_t>(node->attrs.v[i]));
   for (const Edge edge : node->inputs())
     key.push_back(std::uint64_t(edge.node()->ordinal) << 8 | edge.output());
+  key.put();
 }
 
 std::uint32_t replaced_leaf(const Capture& c, const Node* assigned) noexcept {
@@ -149,7 +183,6 @@ bool is_current(const Node* assigned) {
 /// Which leaf holds the value that an assignment replaces: its memory may be written in place.
 void find_replaced(Capture& c) {
   c.replaced.clear();
-  c.assigned.clear();
   for (const std::uint32_t leaf : c.leaves) {
     const Node* node = c.nodes[leaf];
     if (node->slot) c.replaced.emplace_back(node->slot, leaf);
@@ -157,12 +190,10 @@ void find_replaced(Capture& c) {
   // Of several old versions the newest, which was found last, is the one in place.
   std::stable_sort(c.replaced.begin(), c.replaced.end(),
                    [](const auto& a, const auto& b) { return a.first < b.first; });
-  for (std::size_t i = 0; i < c.nodes.size(); ++i) {
-    const Node* node = c.nodes[i];
-    if (!node->slot || (c.flags[i] & is_leaf)) continue;
-    const std::uint32_t leaf = is_current(node) ? replaced_leaf(c, node) : no_vertex;
-    c.assigned.emplace_back(static_cast<std::uint32_t>(i), leaf);
-    c.key.push_back(std::uint64_t(i) << 32 | leaf);
+  for (auto& [ordinal, leaf] : c.assigned) {
+    const Node* node = c.nodes[ordinal];
+    if (is_current(node)) leaf = replaced_leaf(c, node);
+    c.key.push_back(std::uint64_t(ordinal) << 32 | leaf);
   }
 }
 
@@ -189,6 +220,7 @@ void capture_nodes(std::span<const Ref> roots, Capture& c) {
   c.key.clear();
   c.arguments.clear();
   c.leaves.clear();
+  c.assigned.clear();
   for (std::size_t i = 0; i < c.nodes.size(); ++i) add_key(c, c.nodes[i], c.flags[i]);
   find_replaced(c);
   c.hash = hash_words(c.key);
@@ -204,7 +236,7 @@ Vertex vertex_of(const Node* node, bool leaf) {
   Vertex v{};
   v.op = leaf ? data_op() : node->op;
   v.dtype = node->dtype;
-  v.device = node->device;
+  v.device = device_of(node, leaf);
   v.output_count = node->output_count;
   v.shape = node->shape();
   v.attrs = leaf ? Attrs{} : node->attrs;

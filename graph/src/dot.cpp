@@ -55,7 +55,7 @@ constexpr std::array<std::string_view, static_cast<std::size_t>(DotLook::count_)
     "shape=box style=\"rounded,filled\" fillcolor=\"#fbe5cd\"",     // reduce
     "shape=box style=\"rounded,filled\" fillcolor=\"#d5ead0\"",     // product
     "shape=box style=\"rounded,filled\" fillcolor=\"#eee3f5\"",     // other
-    "shape=cds fillcolor=\"#fff0b3\"",                              // transfer
+    "shape=box fillcolor=\"#fff0b3\" color=\"#b45f06\" penwidth=2",  // transfer
     "shape=ellipse fillcolor=\"#ffffff\" peripheries=2",            // output
     "shape=point",                                                  // arrival
 };
@@ -163,7 +163,10 @@ void DotWriter::finish() { out_.write("}\n", 2); }
 
 namespace {
 
-bool is_argument(const Vertex& v) noexcept { return info(v.op).is_leaf() && v.leaf < 0; }
+/// A C++ number, which is at home everywhere; not an assignment to a Variable, which has an input.
+bool is_argument(const Vertex& v) noexcept {
+  return info(v.op).is_leaf() && v.leaf < 0 && v.in_count == 0;
+}
 
 class GraphPicture {
  public:

@@ -9,6 +9,10 @@ Error::Error(const std::string& message, Where at)
 
 namespace detail {
 
+void fail_memory(const char* op, Where at) {
+  fail<OutOfMemoryError>(at, std::string(op) + ": no memory; nothing has changed");
+}
+
 void broken(const char* condition, const char* file, int line) {
   throw InternalError(std::string("an invariant of weft does not hold: ") + condition,
                       Where::of(file, line));

@@ -16,13 +16,15 @@ namespace detail {
 namespace {
 Evaluator* installed = nullptr;
 
-std::vector<Ref> refs_of(const TensorList& tensors, const char* op) {
+std::vector<Ref> refs_of(const TensorList& tensors, const char* op) try {
   std::vector<Ref> refs;
   for (const TensorArg& tensor : tensors.args()) {
     defined(tensor, op);
     refs.push_back(tensor.ref());
   }
   return refs;
+} catch (const std::bad_alloc&) {
+  fail_memory(op, tensors.at());
 }
 }  // namespace
 
@@ -45,12 +47,14 @@ void eval(const TensorList& roots) {
 
 void flush(Where at) { detail::evaluator().flush(at); }
 
-Graph capture(const TensorList& roots) {
+Graph capture(const TensorList& roots) try {
   const std::vector<detail::Ref> refs = detail::refs_of(roots, "capture");
   const std::lock_guard lock(detail::engine_mutex());
   detail::Capture captured;
   detail::capture_nodes(refs, captured);
   return Graph(std::make_shared<const detail::Graph>(detail::build_graph(captured)));
+} catch (const std::bad_alloc&) {
+  detail::fail_memory("capture", roots.at());
 }
 
 std::size_t Graph::size() const noexcept { return graph_->size(); }

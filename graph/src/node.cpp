@@ -9,6 +9,8 @@
 #include <weft/graph/detail/variable.h>
 #include <weft/graph/scope.h>
 
+#include "fast_thread_local.h"
+
 namespace weft::detail {
 
 namespace {
@@ -53,21 +55,31 @@ Heap* adopt_heap() {
   return heap;
 }
 
+WEFT_FAST_THREAD_LOCAL constinit Heap* mine = nullptr;
+
+/// Gives the heap up when the thread ends.
 struct HeapHolder {
-  Heap* heap = nullptr;
+  bool holds = false;
   ~HeapHolder() {
-    if (!heap) return;
-    heap->pending = 0;
+    if (!mine) return;
+    mine->pending = 0;
     const std::lock_guard lock(orphan_mutex());
-    orphans().push_back(heap);
-    heap = nullptr;
+    orphans().push_back(mine);
+    mine = nullptr;
   }
 };
 
-Heap& own_heap() {
+[[gnu::noinline]] Heap& take_heap() {
   thread_local HeapHolder holder;
-  if (!holder.heap) holder.heap = adopt_heap();
-  return *holder.heap;
+  mine = adopt_heap();
+  holder.holds = true;
+  return *mine;
+}
+
+Heap& own_heap() {
+  if (mine) [[likely]]
+    return *mine;
+  return take_heap();
 }
 
 char* slab_of(const Node* node) noexcept {
@@ -103,10 +115,9 @@ Node* take_slot(Heap& heap) {
 
 void give_back(Node* node) noexcept {
   Heap* owner = reinterpret_cast<SlabHeader*>(slab_of(node))->owner;
-  Heap& mine = own_heap();
-  if (owner == &mine) {
-    node->next_free = mine.free_list;
-    mine.free_list = node;
+  if (owner == mine) {
+    node->next_free = owner->free_list;
+    owner->free_list = node;
     return;
   }
   Node* head = owner->returned.load(std::memory_order_relaxed);
@@ -155,8 +166,8 @@ void drop_handle(Node* node) noexcept {
 void destroy(Node* node) noexcept {
   // Taking a node apart may end a Variable's slot, whose tensors die in turn: those are added to
   // the list of the call in progress, so that the stack stays flat.
-  thread_local Node* worklist = nullptr;
-  thread_local bool busy = false;
+  WEFT_FAST_THREAD_LOCAL constinit Node* worklist = nullptr;
+  WEFT_FAST_THREAD_LOCAL constinit bool busy = false;
   node->next_free = worklist;
   worklist = node;
   if (busy) return;
@@ -201,7 +212,7 @@ Node* new_node(OpId op, std::uint32_t input_count, Where at) {
   node->scope = ambient().scope;
   node->file = at.file();
   node->line = at.line();
-  ++heap.pending;
+  node->serial = static_cast<std::uint32_t>(++heap.pending);
   node->epoch = reinterpret_cast<SlabHeader*>(slab_of(node))->touched = heap.epoch;
   // Last: a scan of this thread's nodes takes a node with counts as whole.
   node->counts.store(one_handle, std::memory_order_release);

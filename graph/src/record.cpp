@@ -1,12 +1,15 @@
 // Recording: dtype promotion, broadcasting, placement, and the node itself.
 #include <weft/graph/detail/record.h>
 
+#include <algorithm>
 #include <bit>
 #include <sstream>
 
 #include <weft/graph/detail/evaluator.h>
 #include <weft/graph/evaluate.h>
 #include <weft/graph/scope.h>
+
+#include "fast_thread_local.h"
 
 namespace weft {
 
@@ -34,7 +37,7 @@ struct FlushSite {
   OpId op{};
   std::size_t bytes = 0;
 };
-thread_local FlushSite flush_site;
+WEFT_FAST_THREAD_LOCAL constinit FlushSite flush_site;
 
 void flush_if_full(OpId op, Where at) {
   const std::size_t nodes = pending_count();
@@ -170,7 +173,7 @@ Tensor record_structured(OpId op, std::span<const Ref> inputs, const Attrs& attr
 
 std::pair<Tensor, Tensor> record_pair(OpId op, std::span<const Ref> inputs, const Attrs& attrs,
                                       const Spec& first, const Spec& second, Device device,
-                                      Where at) {
+                                      Where at) try {
   auto extra = std::make_unique<NodeExtra>();
   extra->specs[0] = second;
   Tensor a = record_structured(op, inputs, attrs, first, device, at);
@@ -178,6 +181,8 @@ std::pair<Tensor, Tensor> record_pair(OpId op, std::span<const Ref> inputs, cons
   node->output_count = 2;
   node->extra = extra.release();
   return {a, Tensor(Handle(Ref{node, 1}))};
+} catch (const std::bad_alloc&) {
+  fail_memory(info(op).name.data(), at);
 }
 
 Tensor record_number(const Operand& number, DType dtype, Device device) {
@@ -300,6 +305,25 @@ PointwiseTypes pointwise_types(const OpInfo& op, std::span<const Operand> operan
 
 constexpr std::size_t most_operands = 3;
 
+bool same_shape(Ref a, Ref b) noexcept {
+  if (a.output || b.output) return a.node->shape(a.output) == b.node->shape(b.output);
+  return a.node->rank == b.node->rank &&
+         std::equal(a.node->dims, a.node->dims + a.node->rank, b.node->dims);
+}
+
+Shape broadcast_all(const char* op, std::span<const Ref> tensors, Where at) {
+  Shape shape = tensors[0].node->shape(tensors[0].output);
+  for (const Ref ref : tensors.subspan(1))
+    shape = broadcast_shapes(op, shape, ref.node->shape(ref.output), at);
+  return shape;
+}
+
+void copy_shape(Node* node, Ref from) noexcept {
+  if (from.output) return set_shape(node, from.node->shape(from.output));
+  node->rank = from.node->rank;
+  std::copy_n(from.node->dims, from.node->rank, node->dims);
+}
+
 }  // namespace
 
 Tensor record_pointwise(OpId op, std::span<const Operand> operands) {
@@ -308,21 +332,23 @@ Tensor record_pointwise(OpId op, std::span<const Operand> operands) {
   flush_if_full(op, at);
   Ref tensors[most_operands];
   std::size_t tensor_count = 0;
-  Shape shape;
-  bool same_dtype = true;
+  bool same_dtype = true, one_shape = true;
   for (const Operand& operand : operands) {
     if (operand.is_number()) continue;
     Node* node = defined(operand, row.name.data());
     const Ref ref = operand.ref();
-    const Shape own = node->shape(ref.output);
-    shape = tensor_count ? broadcast_shapes(row.name.data(), shape, own, at) : own;
-    if (tensor_count) same_dtype = same_dtype && node->dtype_of(ref.output) ==
-                                       tensors[0].node->dtype_of(tensors[0].output);
+    if (tensor_count) {
+      one_shape = one_shape && same_shape(ref, tensors[0]);
+      same_dtype = same_dtype && node->dtype_of(ref.output) ==
+                                     tensors[0].node->dtype_of(tensors[0].output);
+    }
     tensors[tensor_count++] = ref;
   }
   if (tensor_count == 0)
     fail<ValueError>(at, std::string(row.name) +
                              ": no operand is a tensor; make one with tensor(...)");
+  Shape shape;
+  if (!one_shape) shape = broadcast_all(row.name.data(), {tensors, tensor_count}, at);
   const PointwiseTypes types =
       same_dtype && tensor_count == operands.size() && row.rule == DTypeRule::arithmetic
           ? PointwiseTypes{tensors[0].node->dtype_of(tensors[0].output),
@@ -352,7 +378,10 @@ Tensor record_pointwise(OpId op, std::span<const Operand> operands) {
   Node* node = new_node(op, static_cast<std::uint32_t>(operands.size()), at);
   node->dtype = types.result;
   node->device = device;
-  set_shape(node, shape);
+  if (one_shape)
+    copy_shape(node, tensors[0]);
+  else
+    set_shape(node, shape);
   for (std::uint32_t i = 0; i < operands.size(); ++i) set_input(node, i, inputs[i]);
   node->requires_grad = takes_gradient(row, types.result, {inputs, operands.size()});
   return Tensor(Handle::adopt({node, 0}));

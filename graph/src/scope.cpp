@@ -7,12 +7,14 @@
 
 #include <weft/graph/detail/evaluator.h>
 
+#include "fast_thread_local.h"
+
 namespace weft {
 
 namespace detail {
 
 Ambient& ambient() noexcept {
-  thread_local Ambient state;
+  WEFT_FAST_THREAD_LOCAL constinit Ambient state;
   return state;
 }
 

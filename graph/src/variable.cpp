@@ -113,7 +113,7 @@ Tensor::Tensor(const Variable& variable) {
   if (variable.defined()) *this = detail::current_value(*variable.slot());
 }
 
-Variable::Variable(const Tensor& initial, Where at) {
+Variable::Variable(const Tensor& initial, Where at) try {
   detail::defined({initial, at}, "variable");
   auto slot = std::make_unique<detail::VariableSlot>();
   slot->owners = slot->holders = 1;
@@ -124,6 +124,8 @@ Variable::Variable(const Tensor& initial, Where at) {
     throw;
   }
   slot_ = slot.release();
+} catch (const std::bad_alloc&) {
+  detail::fail_memory("variable", at);
 }
 
 Variable::Variable(const Variable& other) noexcept : slot_(other.slot_) {

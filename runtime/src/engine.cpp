@@ -1,6 +1,7 @@
 // Evaluation: capture, find or make the plan, bind it to memory, submit it, publish its values.
 #include "engine.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include <weft/graph/detail/record.h>
@@ -156,15 +157,36 @@ bool Engine::takes_over(const PlanBuffer& buffer) const {
   return storage.buffer->holders() - storage.buffer->run_holders() == own;
 }
 
+/// The captured values that Variables were made with and that are about to be replaced, of those
+/// that never had one.
+std::vector<Handle> Engine::first_values() const {
+  std::vector<Handle> values;
+  if (makes_first_values_) return values;
+  for (const auto& [ordinal, leaf] : capture_.assigned) {
+    Node* node = capture_.nodes[ordinal];
+    const std::lock_guard lock(node->slot->mutex);
+    if (!node->slot->versions.empty() || node->slot->value.ref().node == node ||
+        !node->slot->has_owner())
+      continue;
+    const bool seen = std::any_of(values.begin(), values.end(), [&](const Handle& value) {
+      return value.ref().node->slot == node->slot;
+    });
+    if (!seen) values.emplace_back(Ref{node, 0});
+  }
+  return values;
+}
+
 void Engine::add_assigned(Run& run) {
   for (const CapturedOutput& output : capture_.outputs) {
     Node* node = capture_.nodes[output.ordinal];
     if (!node->slot) continue;
     VariableSlot& slot = *node->slot;
     const std::lock_guard lock(slot.mutex);
-    if (slot.value.ref().node != node) continue;  // an older version that the program still holds
+    // Not an older version that the program still holds, unless it is the first there is.
+    if (slot.value.ref().node != node && !(slot.versions.empty() && slot.has_owner())) continue;
     run.assigned.reserve(run.assigned.size() + 1);
-    slot.versions.push_back({++slot.issued_count, slot.value});
+    slot.versions.push_back({slot.issued_count + 1, Tensor(Handle(Ref{node, 0}))});
+    ++slot.issued_count;
     run.assigned.emplace_back(&slot, slot.issued_count);
   }
 }
@@ -275,6 +297,18 @@ void Engine::evaluate(std::span<const Ref> roots, Where at) {
       if (is_pending(root.node)) pending.push_back(root);
     if (pending.empty()) return;
     capture_nodes(pending, capture_);
+    if (const std::vector<Handle> first = first_values(); !first.empty()) {
+      // In a run of their own: should the other one fail, the Variables still have these.
+      std::vector<Ref> values;
+      for (const Handle& value : first) values.push_back(value.ref());
+      struct Making {
+        bool& on;
+        ~Making() { on = false; }
+      } making{makes_first_values_};
+      making.on = true;
+      evaluate(values, at);
+      capture_nodes(pending, capture_);
+    }
     const auto plan = plan_of_capture(false);
     make_room_in_flight();
     const std::shared_ptr<Run> run = bind(plan, at);
@@ -352,6 +386,10 @@ void Engine::flush_held(Where at) {
         static_cast<std::vector<Handle>*>(context)->push_back(Handle::adopt({node, 0}));
       },
       &held);
+  // In the order of recording, wherever their memory was free: a loop's pieces are alike.
+  std::sort(held.begin(), held.end(), [](const Handle& a, const Handle& b) {
+    return a.ref().node->serial < b.ref().node->serial;
+  });
   std::vector<Ref> roots;
   for (const Handle& handle : held) roots.push_back(handle.ref());
   const std::lock_guard lock(engine_mutex());

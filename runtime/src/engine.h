@@ -80,6 +80,7 @@ class Engine final : public Evaluator {
   std::shared_ptr<Run> bind(const std::shared_ptr<const FrozenPlan>& plan, Where at);
   void bind_outputs(Run& run, Where at);
   bool takes_over(const PlanBuffer& buffer) const;
+  std::vector<Handle> first_values() const;
   void add_assigned(Run& run);
   void submit(const std::shared_ptr<Run>& run);
   /// What evaluated nodes will be given; made before the run starts, as it may end at once.
@@ -92,6 +93,7 @@ class Engine final : public Evaluator {
   static void publish(Publication&& publication) noexcept;
   void make_room_in_flight();
 
+  bool makes_first_values_ = false;
   Capture capture_;
   PassContext context_{};
   PlanCache cache_;

@@ -104,10 +104,12 @@ std::string Plan::source(std::size_t step, Where at) const {
   return frozen.program ? detail::to_text(*frozen.program) : detail::ops_of(plan, frozen) + "\n";
 }
 
-void Plan::run(Where at) const {
+void Plan::run(Where at) const try {
   std::vector<detail::Ref> roots;
   for (const detail::Handle& root : bound_->roots) roots.push_back(root.ref());
   detail::Engine::instance().evaluate(roots, at);
+} catch (const std::bad_alloc&) {
+  detail::fail_memory("run", at);
 }
 
 Plan make_plan(const TensorList& roots) { return Plan(detail::Engine::instance().plan_for(roots)); }

@@ -4,9 +4,9 @@
 #include <array>
 #include <charconv>
 #include <map>
-#include <optional>
 #include <ostream>
 #include <set>
+#include <utility>
 
 #include <weft/graph/detail/dot.h>
 #include <weft/graph/scope.h>
@@ -24,6 +24,13 @@ std::string microseconds(double us) {
   char text[32];
   const auto end = std::to_chars(text, text + sizeof text, us, std::chars_format::fixed, 1);
   return std::string(text, end.ec == std::errc() ? end.ptr : text) + " us";
+}
+
+/// "train.cpp:12"
+std::string place_of(const Provenance& from) {
+  std::string_view file = from.file;
+  file.remove_prefix(file.rfind('/') + 1);
+  return std::string(file) + ":" + std::to_string(from.line);
 }
 
 bool is_event(const FrozenStep& step) noexcept {
@@ -174,22 +181,25 @@ class PlanPicture {
   }
 
   void add_leaf(std::uint32_t buffer) {
-    if (leaf_specs_.empty()) find_leaf_specs();
+    if (leaf_vertices_.empty()) find_leaf_vertices();
     const PlanBuffer& leaf = plan_.buffers[buffer];
+    const std::uint32_t number = leaf.index / 2;
+    const VertexId v = number < leaf_vertices_.size() ? leaf_vertices_[number] : no_vertex;
     DotLabel label;
-    label.line("leaf " + std::to_string(leaf.index / 2));
-    if (leaf.index < leaf_specs_.size() && leaf_specs_[leaf.index])
-      label.line(text_of(*leaf_specs_[leaf.index]));
+    label.line("leaf " + std::to_string(number));
+    if (v != no_vertex) {
+      label.line(text_of(plan_.graph.spec({v, leaf.index % 2})));
+      const std::uint32_t ordinal = plan_.graph.vertices[v].ordinal;
+      if (ordinal < bound_.provenance.size()) label.line(place_of(bound_.provenance[ordinal]));
+    }
     dot_.node({'l', buffer}, DotLook::leaf, label, std::to_string(leaf.bytes) + " bytes");
   }
 
-  void find_leaf_specs() {
-    leaf_specs_.resize(2 * std::size_t{plan_.leaf_count});
+  void find_leaf_vertices() {
+    leaf_vertices_.assign(plan_.leaf_count, no_vertex);
     for (VertexId v = 0; v < plan_.graph.size(); ++v) {
-      const Vertex& vertex = plan_.graph.vertices[v];
-      if (vertex.leaf < 0) continue;
-      for (std::uint32_t o = 0; o < vertex.output_count; ++o)
-        leaf_specs_[2 * static_cast<std::size_t>(vertex.leaf) + o] = plan_.graph.spec({v, o});
+      const std::int32_t leaf = plan_.graph.vertices[v].leaf;
+      if (leaf >= 0) leaf_vertices_[static_cast<std::size_t>(leaf)] = v;
     }
   }
 
@@ -291,8 +301,8 @@ class PlanPicture {
   DotWriter dot_;
   std::map<std::uint32_t, DeviceParts> parts_;  // by the device's code: the cpu first
   std::map<std::uint32_t, Device> devices_;
-  std::vector<std::optional<Spec>> leaf_specs_;  // by the leaf's index
-  std::vector<std::uint32_t> maker_;             // by buffer: the step that wrote it last
+  std::vector<VertexId> leaf_vertices_;  // by the leaf's number
+  std::vector<std::uint32_t> maker_;     // by buffer: the step that wrote it
 };
 
 }  // namespace

@@ -29,7 +29,7 @@ std::vector<std::pair<Device, Device>> device_pairs();
 
 using Values = std::vector<double>;
 
-inline constexpr double nan = __builtin_nan("");
+inline constexpr double NaN = __builtin_nan("");
 inline constexpr double infinity = __builtin_huge_val();
 
 Values values(const Tensor& x);

@@ -148,17 +148,17 @@ CASE(14, "NaN and infinities are numbers like others") {
   for (const Device device : every_device()) {
     for (const DType dtype : {f16, bf16, f32, f64}) {
       const Tensor x = tensor({4, -4}, {.dtype = dtype, .device = device});
-      CHECK(differs(where(x > 0, x, nan), dtype, {2}, {4, nan}, device) == "");
+      CHECK(differs(where(x > 0, x, NaN), dtype, {2}, {4, NaN}, device) == "");
       CHECK(differs(where(x > 0, x, -infinity), dtype, {2}, {4, -infinity}, device) == "");
       CHECK(differs(full({2}, -infinity, {.dtype = dtype, .device = device}), dtype, {2},
                     {-infinity, -infinity}, device) == "");
       CHECK(differs(masked_fill(x, x < 0, infinity), dtype, {2}, {4, infinity}, device) == "");
       CHECK(differs(x + infinity, dtype, {2}, {infinity, infinity}, device) == "");
-      CHECK(differs(x * nan, dtype, {2}, {nan, nan}, device) == "");
+      CHECK(differs(x * NaN, dtype, {2}, {NaN, NaN}, device) == "");
       CHECK(differs(clamp(x, -infinity, 0.0), dtype, {2}, {0, -4}, device) == "");
-      CHECK(differs(tensor({nan, infinity}, {.dtype = dtype, .device = device}), dtype, {2},
-                    {nan, infinity}, device) == "");
-      CHECK(differs((x * 0) / 0, dtype, {2}, {nan, nan}, device) == "");
+      CHECK(differs(tensor({NaN, infinity}, {.dtype = dtype, .device = device}), dtype, {2},
+                    {NaN, infinity}, device) == "");
+      CHECK(differs((x * 0) / 0, dtype, {2}, {NaN, NaN}, device) == "");
     }
   }
 }

@@ -1,6 +1,7 @@
 // Recording and running a described program through the public functions.
 #include "program.h"
 
+#include <cmath>
 #include <memory>
 #include <optional>
 
@@ -38,8 +39,14 @@ Device device_of(Place place) {
 
 HostValue leaf_numbers(const Instruction& it, std::uint64_t round) {
   const auto seed = static_cast<unsigned>(it.seed + 7919 * round);
-  if (it.act == Act::data) return testing::drawn(it.dtype, it.shape, -8, 8, seed, !it.plain);
   HostValue value(it.dtype, it.shape);
+  if (it.act == Act::data) {
+    value = testing::drawn(it.dtype, it.shape, -8, 8, seed, !it.plain);
+    const bool whole = it.plain && it.seed % 4 != 0;
+    for (std::int64_t i = 0; whole && i < value.numel(); ++i)
+      value.set_real(i, std::nearbyint(value.real(i)));
+    return value;
+  }
   std::mt19937_64 bits(seed);
   const auto bound = static_cast<std::uint64_t>(std::max<std::int64_t>(it.attrs[0], 1));
   for (std::int64_t i = 0; i < value.numel(); ++i)
@@ -137,8 +144,11 @@ Tensor Recording::structured(const Instruction& it) {
     case OpId::expand: return expand(x, Dims(it.shape));
     case OpId::slice: {  // its extent stands in `shape`
       const std::int64_t start = start_in(it, round_), extent = it.shape[0];
-      if (a[1] < 0) return flip(slice(x, a[0], start, start + extent), a[0]);
-      return slice(x, a[0], start, extent ? start + (extent - 1) * a[1] + 1 : start, a[1]);
+      const std::int64_t step = a[1] < 0 ? 1 : a[1];
+      const Tensor part =
+          slice(x, a[0], start, extent ? start + (extent - 1) * step + 1 : start, step);
+      if (part.size(a[0]) != extent) throw ShapeError("the slice does not lie within", Where());
+      return a[1] < 0 ? flip(part, a[0]) : part;
     }
     case OpId::matmul: return matmul(x, operand(it, 1));
     case OpId::cat: {
@@ -229,17 +239,14 @@ std::vector<Tensor> Recording::alive() const {
   return all;
 }
 
-std::vector<bool> exactness(const Program& program) {
-  std::vector<bool> exact(program.code.size(), true);
-  for (std::size_t i = 0; i < program.code.size(); ++i) {
-    const Instruction& it = program.code[i];
-    if (it.act == Act::eval || it.act == Act::flush) continue;
-    exact[i] = it.op != OpId::matmul && it.act != Act::grad;  // a gradient may hold products
-    for (const int id : it.operands)
-      if (id >= 0 && !exact[static_cast<std::size_t>(id / 2)]) exact[i] = false;
-    if (it.act == Act::assign && !exact[i]) exact[static_cast<std::size_t>(it.operands[0] / 2)] = false;
+void require_valid(const Program& program) {
+  for (const std::uint64_t round : {0, 1}) {
+    Recording recording(round);
+    for (std::size_t i = 0; i < program.code.size(); ++i) {
+      const Act act = program.code[i].act;
+      act == Act::eval || act == Act::flush ? recording.skip(i) : recording.add(program, i);
+    }
   }
-  return exact;
 }
 
 std::vector<Seen> run(const Program& program, std::uint64_t round, const BeforeWork& before) {
@@ -258,19 +265,18 @@ std::vector<Seen> run(const Program& program, std::uint64_t round, const BeforeW
     recording.add(program, i);
   }
   recording.let_go(program, count);
-  const std::vector<bool> exact = exactness(program);
   std::vector<Seen> seen;
   std::vector<Tensor> roots;
-  const auto look = [&](std::string name, std::size_t i, const Tensor& tensor) {
+  const auto look = [&](std::string name, const Tensor& tensor) {
     if (!tensor.defined()) return;
-    seen.push_back({std::move(name), exact[i], {}});
+    seen.push_back({std::move(name), {}});
     roots.push_back(tensor);
   };
   for (std::size_t i = 0; i < count; ++i) {
-    look("v" + std::to_string(2 * i), i, recording.value(static_cast<int>(2 * i)));
-    look("v" + std::to_string(2 * i + 1), i, recording.value(static_cast<int>(2 * i + 1)));
+    look("v" + std::to_string(i), recording.value(static_cast<int>(2 * i)));
+    look("p" + std::to_string(i), recording.value(static_cast<int>(2 * i + 1)));
     const Variable& variable = recording.variable(static_cast<int>(2 * i));
-    if (variable.defined()) look("w" + std::to_string(i), i, variable.value());
+    if (variable.defined()) look("w" + std::to_string(i), variable.value());
   }
   if (before) before(recording, roots);
   weft::eval(roots);

@@ -51,10 +51,10 @@ struct Instruction {
   DType dtype = DType::f32;  // of leaves, casts and sequences
   Shape shape;               // of leaves, reshapes and expansions; axes of a permutation
   std::array<std::int64_t, 4> attrs{};
-  std::uint32_t seed = 0;    // of drawn numbers
+  std::uint32_t seed = 0;  // of drawn numbers
   Place place = Place::inherited;
-  bool held = false;         // the program keeps it to the end, and looks at it
-  bool plain = false;        // of data: no specials
+  bool held = false;   // the program keeps it to the end, and looks at it
+  bool plain = false;  // of data: no specials, most often whole numbers
 };
 
 struct Program {
@@ -69,7 +69,12 @@ class Recording {
   explicit Recording(std::uint64_t round = 0) : round_(round) {}
   /// Throws what the library throws where the program is not valid.
   void add(const Program& program, std::size_t i);
-  /// Output 0 of an instruction, undefined where it has none or has been let go of.
+  /// Leaves its values undefined.
+  void skip(std::size_t i) {
+    values_.resize(2 * i + 2);
+    variables_.resize(i + 1);
+  }
+  /// By value id; undefined where there is none or it has been let go of.
   const Tensor& value(int id) const { return values_.at(static_cast<std::size_t>(id)); }
   const Variable& variable(int id) const { return variables_.at(static_cast<std::size_t>(id / 2)); }
   /// Lets go of all that is not held and that no instruction from `next` on reads.
@@ -98,17 +103,18 @@ std::int64_t start_in(const Instruction& it, std::uint64_t round);
 Tensor call_pointwise(OpId op, const std::vector<Operand>& operands);
 Device device_of(Place place);
 
+/// Throws what the library throws where the program is not valid in both rounds.
+void require_valid(const Program& program);
+
 /// Called before the instruction that starts work, and before the end, with what it asks for.
 using BeforeWork = std::function<void(const Recording&, const std::vector<Tensor>& roots)>;
-/// Runs it all; the values of what it holds, by value id, and of its Variables.
+/// A value that the program looks at, under its name in `source`.
 struct Seen {
   std::string name;
-  bool exact;  // not made from a product
   testing::HostValue value;
 };
+/// Runs it all: the values of what it holds, and of its Variables.
 std::vector<Seen> run(const Program& program, std::uint64_t round, const BeforeWork& before = {});
-/// By instruction: whether its value is not made from a product.
-std::vector<bool> exactness(const Program& program);
 
 /// The program as C++ against the public headers.
 std::string source(const Program& program);

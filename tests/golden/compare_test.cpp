@@ -208,3 +208,17 @@ TEST_CASE("golden runner: a wrong op or gradient and a throw are failures", "[go
         }).kind == Verdict::Kind::failed);
   CHECK(golden::run_case(square, cpu, {}).kind == Verdict::Kind::not_there);
 }
+
+TEST_CASE("golden runner: on sim every second input is moved", "[golden]") {
+  const Case add = parsed(R"({"op": "add", "attrs": {},
+      "inputs": [{"dtype": "f32", "shape": [2], "data": [1, 2]},
+                 {"dtype": "f32", "shape": [2], "data": [3, 4]}],
+      "outputs": [{"dtype": "f32", "shape": [2], "data": [4, 6]}]})");
+  const golden::Backend sim = golden::backend("sim");
+  weft::sim::reset_counters();
+  CHECK(golden::run_case(add, sim, golden::registry()).kind == Verdict::Kind::passed);
+  CHECK(weft::sim::counters(0).kernels + weft::sim::counters(1).kernels > 0);
+  CHECK(weft::sim::counters(0).bytes_between_devices +
+            weft::sim::counters(1).bytes_between_devices ==
+        2 * sizeof(float));
+}

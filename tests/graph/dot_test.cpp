@@ -99,6 +99,18 @@ TEST_CASE("dot: a graph's values, by dtype and shape") {
   CHECK(picture.bold_edges() == 0);
 }
 
+TEST_CASE("dot: an assignment is a leaf with an input") {
+  Variable w = variable(ones({4}));
+  eval(w);
+  w = w * 2;
+  const DotPicture picture(text_of(capture({w})));
+  const auto assigned = picture.named("a Variable's new value\n");
+  REQUIRE(assigned.size() == 1);
+  CHECK(picture.nodes.at(assigned[0]).attributes.at("shape") == "cylinder");
+  CHECK(picture.named("scalar\nf32[]\n").size() == 1);
+  CHECK(picture.nodes.at(picture.named("scalar")[0]).attributes.at("shape") == "plain");
+}
+
 TEST_CASE("dot: both outputs of one op are told apart") {
   const auto [values, indices] = topk(arange(8), 3);
   const DotPicture picture(text_of(capture({values + 1, indices + 1})));

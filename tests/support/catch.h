@@ -4,6 +4,7 @@
 #if __has_include(<catch2/catch_all.hpp>)
 #define WEFT_CATCH_VERSION 3
 #include <catch2/catch_all.hpp>
+using Catch::Approx;  // as Catch2 2 has it
 #else
 #define WEFT_CATCH_VERSION 2
 #include <catch2/catch.hpp>

@@ -25,7 +25,7 @@ bool is_same(const Variable& a, const Variable& b) { return a.slot() == b.slot()
 }  // namespace
 
 Optimizer::Optimizer(const char* name, const std::vector<Variable>& parameters, double lr,
-                     Where at)
+                     Where at) try
     : lr_value_(lr) {
   check_not_negative(name, "lr", lr, at);
   if (parameters.empty())
@@ -42,6 +42,8 @@ Optimizer::Optimizer(const char* name, const std::vector<Variable>& parameters, 
   lr_ = Variable(full({}, {lr, at}, {.dtype = is_double ? f64 : f32,
                                      .device = parameters_[0].device()}), at);
   lr_.set_requires_grad(false);
+} catch (const std::bad_alloc&) {
+  detail::fail_memory(name, at);
 }
 
 Optimizer::~Optimizer() = default;
@@ -56,7 +58,7 @@ void Optimizer::place_rate() {
   lr_.assign(lr_value_);  // the f32 one was rounded
 }
 
-void Optimizer::step(Where at) {
+void Optimizer::step(Where at) try {
   {
     const NoGrad off;
     const detail::WhereItLives here;
@@ -68,6 +70,8 @@ void Optimizer::step(Where at) {
     for (auto& [variable, value] : updates) variable.assign({value, at});
   }
   if (!detail::ambient().tracing) flush(at);
+} catch (const std::bad_alloc&) {
+  detail::fail_memory("step", at);
 }
 
 void Optimizer::zero_grad(Where at) {
@@ -96,7 +100,7 @@ void Optimizer::follow(Variable& state, const Variable& parameter) {
   if (state.dtype() != parameter.dtype()) state.to(parameter.dtype());
 }
 
-SGD::SGD(const std::vector<Variable>& parameters, const SGDOptions& options, Where at)
+SGD::SGD(const std::vector<Variable>& parameters, const SGDOptions& options, Where at) try
     : Optimizer("SGD", parameters, options.lr, at), options_(options) {
   check_not_negative("SGD", "momentum", options.momentum, at);
   check_not_negative("SGD", "weight_decay", options.weight_decay, at);
@@ -112,6 +116,8 @@ SGD::SGD(const std::vector<Variable>& parameters, const SGDOptions& options, Whe
                                               .device = parameter.device(at)}), at);
     intake_.back().set_requires_grad(false, at);
   }
+} catch (const std::bad_alloc&) {
+  detail::fail_memory("SGD", at);
 }
 
 Tensor SGD::momentum_update(std::size_t i, const Tensor& g, Updates& updates) {

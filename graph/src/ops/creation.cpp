@@ -28,7 +28,7 @@ Tensor data_leaf(BufferRef buffer, const Spec& spec, Where at) {
 
 /// Host elements of one dtype as a tensor of another, on a device. An undecided device leaves the
 /// leaf on the cpu, where it is: the planner moves it to where it is used.
-Tensor from_elements(DType from, const void* data, const Spec& spec, Device device, Where at) {
+Tensor from_elements(DType from, const void* data, const Spec& spec, Device device, Where at) try {
   const std::size_t count = static_cast<std::size_t>(spec.shape.numel());
   std::unique_ptr<unsigned char[]> converted;
   if (from != spec.dtype && count > 0) {
@@ -43,6 +43,8 @@ Tensor from_elements(DType from, const void* data, const Spec& spec, Device devi
   const WithoutOn as_named;
   const Ref ref = leaf.ref();
   return record_structured(OpId::upload, {&ref, 1}, {}, spec, device, at);
+} catch (const std::bad_alloc&) {
+  fail_memory("tensor", at);
 }
 
 /// What is left of a nested list on the way down to its numbers.
@@ -153,7 +155,7 @@ Tensor filled_like(const char* op, const TensorArg& x, const Operand& value,
 
 using namespace detail;
 
-Tensor tensor(const Nested& data, const TensorOptions& options, Where at) {
+Tensor tensor(const Nested& data, const TensorOptions& options, Where at) try {
   Numbers numbers;
   for (const Nested* level = &data; level->is_list(); level = level->begin()) {
     numbers.shape.push_back(static_cast<std::int64_t>(level->size()), at);
@@ -170,6 +172,8 @@ Tensor tensor(const Nested& data, const TensorOptions& options, Where at) {
   std::vector<std::int64_t> integers;
   for (const Nested::Number& number : numbers.flat) integers.push_back(number.integer);
   return from_elements(DType::i64, integers.data(), spec, device, at);
+} catch (const std::bad_alloc&) {
+  fail_memory("tensor", at);
 }
 
 Tensor zeros(const Shape& shape, const TensorOptions& options, Where at) {

@@ -45,6 +45,7 @@ class Absorber {
     for (const InEdge& input : graph_.inputs(s)) {
       IndexMap map;
       if (!compose(outer, source.shape, graph_.map_of(input), map)) return;
+      if (map.terms.size() > most_offset_terms) return;
       composed.push_back(std::move(map));
     }
     source.shape = outer.shape;

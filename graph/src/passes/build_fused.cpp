@@ -150,6 +150,7 @@ class Builder {
     const Vertex& last = old_.vertices[members.back()];
     Vertex fused{};
     fused.op = fused_op();
+    fused.fused_kind = FusedKind::pointwise;
     fused.device = last.device;
     fused.shape = last.shape;
     fused.ordinal = last.ordinal;

@@ -119,7 +119,8 @@ class Canonicaliser {
     const Vertex& vertex = old_.vertices[v];
     Replacement r = replacement(old_.inputs(v)[0].source);
     IndexMap map = map_of(r);
-    if (!apply_view(map, vertex.op, vertex.attrs, vertex.shape)) {
+    const bool is_long = map.terms.size() >= most_offset_terms;
+    if (is_long || !apply_view(map, vertex.op, vertex.attrs, vertex.shape)) {
       r = in_order(v, r, &map.shape);
       map = map_of(r);
       WEFT_ENSURE(apply_view(map, vertex.op, vertex.attrs, vertex.shape));
@@ -132,13 +133,33 @@ class Canonicaliser {
   /// (a view vertex), or a copy.
   Replacement in_order(VertexId v, Replacement r, const Shape* shape = nullptr) {
     const Vertex& source = graph().vertices[r.value.vertex];
-    if (info(source.op).is_leaf() && source.leaf < 0)
-      return copy_of(v, r, r.map == identity_map ? source.shape : graph().maps[r.map].shape);
+    const bool elsewhere = !shape && is_wanted_elsewhere(v, source);
+    if (info(source.op).is_leaf() && source.leaf < 0) {
+      const Replacement written = copy_of(v, r, map_of(r).shape);
+      return elsewhere ? on_device_of(v, written) : written;  // a number is at home everywhere
+    }
+    if (elsewhere) return moved(v, r);
     if (r.map == identity_map) return r;
     const IndexMap& map = graph().maps[r.map];
     if (shape || !map.is_contiguous() || !shares_well(r.value)) return copy_of(v, r, map.shape);
     return add_reader(v, r, map.shape, view_op(),
                       "a contiguous part of a held value: shares its memory");
+  }
+
+  /// A view recorded for another device than its base's: On moves views, too.
+  bool is_wanted_elsewhere(VertexId v, const Vertex& source) const {
+    const Device device = old_.vertices[v].device;
+    return device.kind() != DeviceKind::automatic && device != source.device;
+  }
+
+  Replacement moved(VertexId v, Replacement r) {
+    const Shape shape = map_of(r).shape;
+    return on_device_of(v, add_reader(v, r, shape, transfer_op(), "a view of another device's"));
+  }
+
+  Replacement on_device_of(VertexId v, Replacement r) {
+    graph().vertices[r.value.vertex].device = old_.vertices[v].device;
+    return r;
   }
 
   Replacement copy_of(VertexId v, Replacement r, const Shape& shape) {

@@ -103,6 +103,8 @@ class Checker {
   void check_body(VertexId v) {
     const Vertex& vertex = graph_.vertices[v];
     const Graph& body = graph_.bodies[static_cast<std::size_t>(vertex.body)];
+    if (vertex.fused_kind != FusedKind::pointwise)
+      return note(v, "is of a kind that no pass forms");
     std::uint32_t leaves = 0;
     for (VertexId b = 0; b < body.size(); ++b) {
       const Vertex& member = body.vertices[b];

@@ -4,6 +4,10 @@
 #include <cstring>
 #include <string>
 
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
+
 #include "cpu/host.h"
 
 namespace weft::detail {
@@ -21,9 +25,24 @@ struct Level {
 };
 
 #if defined(__x86_64__)
-bool supports_v2() { return __builtin_cpu_supports("x86-64-v2"); }
-bool supports_v3() { return __builtin_cpu_supports("x86-64-v3"); }
-bool supports_v4() { return __builtin_cpu_supports("x86-64-v4"); }
+// Feature by feature: clang 14 knows no names of levels. The builtin also asks whether the system
+// keeps the registers; what it has no names for, cpuid tells.
+[[maybe_unused]] bool supports_v2() {
+  return __builtin_cpu_supports("ssse3") && __builtin_cpu_supports("sse4.2") &&
+         __builtin_cpu_supports("popcnt");
+}
+[[maybe_unused]] bool supports_v3() {
+  unsigned a, b, c1, c2, d;
+  if (!__get_cpuid(1, &a, &b, &c1, &d) || !__get_cpuid(0x80000001, &a, &b, &c2, &d)) return false;
+  return supports_v2() && __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
+         __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2") && (c1 & bit_F16C) &&
+         (c1 & bit_MOVBE) && (c2 & bit_LZCNT);
+}
+[[maybe_unused]] bool supports_v4() {
+  return supports_v3() && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+         __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512dq") &&
+         __builtin_cpu_supports("avx512vl");
+}
 #else
 bool supports_base() { return true; }
 #endif

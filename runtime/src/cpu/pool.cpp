@@ -166,6 +166,13 @@ Pool& pool() {
 
 void parallel_for(std::int64_t count, void (*body)(void* context, std::int64_t i), void* context) {
   if (count > 1 && !is_busy && pool().run(count, body, context)) return;
+  // Loops within a piece stay on its thread, whether or not the outer one got the workers.
+  struct Busy {
+    explicit Busy(bool now) : before(std::exchange(is_busy, is_busy || now)) {}
+    ~Busy() { is_busy = before; }
+    const bool before;
+  };
+  const Busy busy(count > 1);
   for (std::int64_t i = 0; i < count; ++i) body(context, i);
 }
 

@@ -118,7 +118,7 @@ struct Loader::State {
   }
 };
 
-Loader::Loader(Mnist set, LoaderOptions options, Where at)
+Loader::Loader(Mnist set, LoaderOptions options, Where at) try
     : state_(std::make_shared<State>(set.size(), options, at)) {
   state_->images =
       rows_of_bytes<float>(set, set.pixels(), {set.size(), 1, set.height(), set.width()},
@@ -127,15 +127,19 @@ Loader::Loader(Mnist set, LoaderOptions options, Where at)
       rows_of_bytes<std::int64_t>(set, set.label_bytes(), {set.size()}, [](std::uint8_t label) {
         return static_cast<std::int64_t>(label);
       });
+} catch (const std::bad_alloc&) {
+  detail::fail_memory("Loader", at);
 }
 
-Loader::Loader(const Tensor& inputs, const Tensor& targets, LoaderOptions options, Where at) {
+Loader::Loader(const Tensor& inputs, const Tensor& targets, LoaderOptions options, Where at) try {
   if (inputs.ndim() == 0 || targets.ndim() == 0 || inputs.shape()[0] != targets.shape()[0])
     detail::fail<ShapeError>(at, "Loader: inputs and targets must have first axes of one length: " +
                                      inputs.shape().str() + ", " + targets.shape().str());
   state_ = std::make_shared<State>(inputs.shape()[0], options, at);
   state_->images = rows_of(inputs, at);
   state_->labels = rows_of(targets, at);
+} catch (const std::bad_alloc&) {
+  detail::fail_memory("Loader", at);
 }
 
 std::int64_t Loader::size() const noexcept {
@@ -144,7 +148,7 @@ std::int64_t Loader::size() const noexcept {
   return full + (state_->count % batch != 0 && !state_->options.drop_last ? 1 : 0);
 }
 
-Loader::Iterator Loader::begin() {
+Loader::Iterator Loader::begin() try {
   std::vector<std::int64_t> order(static_cast<std::size_t>(state_->count));
   std::iota(order.begin(), order.end(), std::int64_t{0});
   const std::uint64_t epoch = state_->epochs.fetch_add(1);
@@ -152,6 +156,8 @@ Loader::Iterator Loader::begin() {
   const std::int64_t used = std::min(state_->count, size() * state_->options.batch);
   order.resize(static_cast<std::size_t>(used));
   return Iterator(state_, std::move(order));
+} catch (const std::bad_alloc&) {
+  detail::fail_memory("Loader", state_->at);
 }
 
 Loader::Iterator::Iterator(std::shared_ptr<State> state, std::vector<std::int64_t> order)
@@ -164,7 +170,7 @@ Loader::Iterator& Loader::Iterator::operator++() {
   return *this;
 }
 
-void Loader::Iterator::load() {
+void Loader::Iterator::load() try {
   batch_ = nullptr;
   const std::size_t left = order_.size() - next_;
   if (left == 0) return;
@@ -174,6 +180,8 @@ void Loader::Iterator::load() {
   batch_ = std::make_shared<Batch>(Batch{state_->images->gather(rows, device, state_->at),
                                          state_->labels->gather(rows, device, state_->at)});
   next_ += count;
+} catch (const std::bad_alloc&) {
+  detail::fail_memory("Loader", state_->at);
 }
 
 }  // namespace weft::data

@@ -61,6 +61,9 @@ template <class E>
   throw E(message, at);
 }
 
+/// In a handler of std::bad_alloc: what the program was at, as an OutOfMemoryError.
+[[noreturn]] void fail_memory(const char* op, Where at);
+
 /// Our own mistake, never the caller's: throws InternalError.
 [[noreturn]] void broken(const char* condition, const char* file, int line);
 

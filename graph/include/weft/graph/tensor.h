@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <iosfwd>
+#include <new>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -26,6 +27,13 @@ void read_elements(Ref ref, void* destination, Where at);
 /// Converts `count` elements between dtypes as a cast does.
 void convert_elements(DType from, const void* source, DType to, void* destination,
                       std::int64_t count) noexcept;
+
+template <class T>
+std::vector<T> elements(std::size_t count, Where at) try {
+  return std::vector<T>(count);
+} catch (const std::bad_alloc&) {
+  fail_memory("to_vector", at);
+}
 
 }  // namespace detail
 
@@ -254,12 +262,12 @@ std::vector<T> TensorMethods<Self>::to_vector(Where at) const {
   const TensorArg arg = self(at);
   const auto count = static_cast<std::size_t>(numel(at));
   const DType from = dtype(at);
-  std::vector<T> result(count);
+  std::vector<T> result = detail::elements<T>(count, at);
   if (from == detail::DTypeOf<T>::value) {
     detail::read_elements(arg.ref(), result.data(), at);
     return result;
   }
-  std::vector<unsigned char> raw(count * size_of(from));
+  auto raw = detail::elements<unsigned char>(count * size_of(from), at);
   detail::read_elements(arg.ref(), raw.data(), at);
   detail::convert_elements(from, raw.data(), detail::DTypeOf<T>::value, result.data(),
                            static_cast<std::int64_t>(count));

@@ -135,18 +135,21 @@ void chunk_tree(void* result, const void* px, int64_t n) {
 
 // ---- reductions whose order does not matter
 
+constexpr int fold_width = 64;  // a few accumulators of the widest vectors
+
 template <class Op, class T>
 __attribute__((noinline)) AccumulatorOf<Op, T> any_order(const T* x, int64_t n) {
   using A = AccumulatorOf<Op, T>;
-  A a[block_size];
-  for (int j = 0; j < block_size; ++j) a[j] = Op::identity(A());
+  A a[fold_width];
+  for (int j = 0; j < fold_width; ++j) a[j] = Op::identity(A());
   int64_t i = 0;
-  for (; i + block_size <= n; i += block_size)
+  for (; i + fold_width <= n; i += fold_width) {
     WEFT_EACH
-    for (int j = 0; j < block_size; ++j)
-      a[j] = Op::apply(a[j], Op::template lift<A>(x[i + j]));
-  for (; i < n; ++i) a[0] = Op::apply(a[0], Op::template lift<A>(x[i]));
-  return halve<Op>(a, block_size);
+    for (int j = 0; j < fold_width; ++j) a[j] = Op::apply(a[j], Op::template lift<A>(x[i + j]));
+  }
+  WEFT_EACH
+  for (int64_t j = 0; j < n - i; ++j) a[j] = Op::apply(a[j], Op::template lift<A>(x[i + j]));
+  return halve<Op>(a, fold_width);
 }
 
 template <class Op, class T>
@@ -173,7 +176,19 @@ void lanes_any_order(void* result, const void* px, int64_t stride, int64_t rows,
   const T* __restrict x = static_cast<const T*>(px);
   WEFT_EACH
   for (int64_t j = 0; j < columns; ++j) r[j] = Op::template lift<A>(x[j]);
-  for (int64_t i = 1; i < rows; ++i) {
+  int64_t i = 1;
+  // Four rows at a time: rows are pages apart, and their misses should overlap.
+  for (; i + 4 <= rows; i += 4) {
+    const T* __restrict four = x + i * stride;
+    WEFT_EACH
+    for (int64_t j = 0; j < columns; ++j) {
+      const A a = Op::apply(Op::template lift<A>(four[j]), Op::template lift<A>(four[stride + j]));
+      const A b = Op::apply(Op::template lift<A>(four[2 * stride + j]),
+                            Op::template lift<A>(four[3 * stride + j]));
+      r[j] = Op::apply(r[j], Op::apply(a, b));
+    }
+  }
+  for (; i < rows; ++i) {
     WEFT_EACH
     for (int64_t j = 0; j < columns; ++j)
       r[j] = Op::apply(r[j], Op::template lift<A>(x[i * stride + j]));
@@ -222,18 +237,18 @@ inline __attribute__((always_inline)) bool is_better(T x, T best) {
   return (x < best) | (is_nan(x) & !is_nan(best));
 }
 
-template <class T>
+// The first x[i] that is the value; a NaN is any NaN.
+template <bool nan, class T>
 int64_t find(const T* x, int64_t n, T value) {
-  const bool nan = is_nan(value);
-  for (int64_t i = 0; i < n; i += block_size) {
-    const int64_t m = n - i < block_size ? n - i : int64_t{block_size};
-    bool hit = false;
-    for (int64_t j = 0; j < m; ++j) hit |= nan ? is_nan(x[i + j]) : x[i + j] == value;
-    if (!hit) continue;
-    for (int64_t j = 0; j < m; ++j)
-      if (nan ? is_nan(x[i + j]) : x[i + j] == value) return i + j;
+  const auto is_it = [value](T a) { return nan ? a != a : a == value; };
+  int64_t i = 0;
+  for (; i + fold_width <= n; i += fold_width) {
+    int hits = 0;
+    for (int j = 0; j < fold_width; ++j) hits |= is_it(x[i + j]);
+    if (hits) break;
   }
-  return 0;
+  while (i + 1 < n && !is_it(x[i])) ++i;
+  return i;
 }
 
 template <bool greatest, class T>
@@ -243,7 +258,7 @@ void arg_chunk(void* pbest, int64_t* index, const void* px, int64_t n, int64_t b
   const T m = greatest ? any_order<Max>(x, n) : any_order<Min>(x, n);
   if (base != 0 && !is_better<greatest>(m, best)) return;
   best = m;
-  *index = base + find(x, n, m);
+  *index = base + (is_nan(m) ? find<true>(x, n, m) : find<false>(x, n, m));
 }
 
 template <bool greatest, class T>

@@ -23,6 +23,10 @@ struct OffsetTerm {
   friend bool operator==(const OffsetTerm&, const OffsetTerm&) noexcept = default;
 };
 
+/// A map that would have more is not made: a long chain of slices is put in order now and then, or
+/// each of its maps would hold the starts of all before it.
+inline constexpr std::size_t most_offset_terms = 32;
+
 /// How a consumer's index (i0, i1, ...) over `shape` reads a dense source: element number
 /// offset + Σ terms + Σ strides[d]·i_d. Strides may be 0 (broadcast) or negative.
 struct IndexMap {
@@ -69,6 +73,15 @@ enum class Keep : std::uint8_t {
   gradient,  // dear to compute, and a gradient or another pending graph may need it
 };
 
+/// What a fused vertex's body may hold, and so how it is carried out. A kind joins by a former in
+/// passes/fuse, a check in passes/verify and a runner in each backend.
+enum class FusedKind : std::uint8_t {
+  pointwise,  // one iteration space; any broadcast, cast, view; several outputs
+  reduction,  // a reduction with point-wise work before and after it
+  rows,       // several reductions over the same rows, in one pass
+  epilogue,   // a library call and the point-wise work on its result
+};
+
 struct Vertex {
   OpId op;
   DType dtype;             // of output 0
@@ -76,6 +89,7 @@ struct Vertex {
   std::uint8_t output_count = 1;
   Keep keep[2] = {Keep::no, Keep::no};
   bool has_history = false;      // requires a gradient and keeps its inputs after the run
+  FusedKind fused_kind = FusedKind::pointwise;  // of a fused vertex
   bool weak = false;             // a C++ number
   bool assigns = false;          // its value becomes a Variable's
   std::uint32_t in_begin = 0, in_count = 0;

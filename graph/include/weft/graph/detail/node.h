@@ -90,6 +90,7 @@ struct alignas(64) Node {
   std::int32_t line;
   std::uint32_t epoch;     // its thread's count of flushes when it was recorded
   Node* next_free;         // slab's free list, and the worklist of teardown
+  std::uint32_t serial;    // how many its thread had recorded in this epoch, itself among them
 
   std::span<const Edge> inputs() const noexcept {
     return {input_count <= inline_inputs ? inputs_inline : inputs_more, input_count};

@@ -1,0 +1,119 @@
+// Random programs, each on the interpreter and under several plans. WEFT_FUZZ_SEEDS=begin:end says
+// which: a long run is as many shorter ones.
+#include <cinttypes>
+#include <cstdio>
+#include <cstdlib>
+#include <iostream>
+
+#include <weft/graph/detail/passes.h>
+#include <weft/weft.h>
+
+#include "check.h"
+#include "generate.h"
+#include "shrink.h"
+#include "support/catch.h"
+
+using namespace weft;
+
+namespace {
+
+struct Seeds {
+  std::uint64_t begin = 0, end;
+};
+
+Seeds wanted_seeds() {
+#ifdef NDEBUG
+  Seeds seeds{0, 5000};
+#else
+  Seeds seeds{0, 400};  // debug builds, sanitizers
+#endif
+  if (const char* text = std::getenv("WEFT_FUZZ_SEEDS"))
+    REQUIRE(std::sscanf(text, "%" SCNu64 ":%" SCNu64, &seeds.begin, &seeds.end) == 2);
+  return seeds;
+}
+
+void start() {
+  sim::enable(2);
+  detail::set_verification(true);
+}
+
+/// What is wrong with a program; "refused: ..." for one that the library does not take.
+std::string problem_of(const fuzz::Program& program, fuzz::RoleCoverage* coverage = nullptr) {
+  try {
+    return fuzz::problem(program, coverage);
+  } catch (const Error& error) {
+    return std::string("refused: ") + error.what();
+  }
+}
+
+/// The smallest program found that fails in the same way.
+fuzz::Program smaller(const fuzz::Program& program, const std::string& problem) {
+  const std::string kind = problem.substr(0, problem.find(':'));
+  return fuzz::shrink(program, [&](const fuzz::Program& candidate) {
+    try {
+      fuzz::require_valid(candidate);
+    } catch (const InternalError&) {
+    } catch (const Error&) {
+      return false;
+    }
+    const std::string now = problem_of(candidate);
+    return now.substr(0, now.find(':')) == kind;
+  });
+}
+
+}  // namespace
+
+TEST_CASE("fuzz: random programs give what the interpreter says, under every plan", "[fuzz]") {
+  start();
+  const Seeds seeds = wanted_seeds();
+  fuzz::RoleCoverage coverage;
+  int failures = 0;
+  for (std::uint64_t seed = seeds.begin; seed < seeds.end && failures < 3; ++seed) {
+    INFO("WEFT_FUZZ_SEEDS=" << seed << ":" << seed + 1);
+    sim::configure({.seed = seed, .max_delay_us = seed % 4 ? 0 : 5});
+    const fuzz::Program program = fuzz::generate(seed);
+    const std::string problem = problem_of(program, &coverage);
+    if ((seed + 1) % 10000 == 0) std::cout << "fuzz: done up to seed " << seed + 1 << std::endl;
+    if (problem.empty()) continue;
+    ++failures;
+    const fuzz::Program small = smaller(program, problem);
+    FAIL_CHECK("WEFT_FUZZ_SEEDS=" << seed << ":" << seed + 1 << ": " << problem
+                                  << "\nmade smaller: " << problem_of(small) << "\n"
+                                  << fuzz::source(small));
+  }
+  std::cout << coverage.table();
+  if ((seeds.end - seeds.begin) * fuzz::targets_of_a_program > 12 * fuzz::all_cells().size())
+    CHECK(coverage.missing() == "");
+}
+
+TEST_CASE("fuzz: a program is a function of its seed", "[fuzz]") {
+  start();
+  for (std::uint64_t seed = 0; seed < 20; ++seed) {
+    const std::string text = fuzz::source(fuzz::generate(seed));
+    CHECK(text == fuzz::source(fuzz::generate(seed)));
+    CHECK(text != fuzz::source(fuzz::generate(seed + 1)));
+  }
+}
+
+TEST_CASE("fuzz: a wrong value is found, and the program made small", "[fuzz]") {
+  start();
+  const std::pair<detail::OpId, DType> falsified[] = {
+      {detail::OpId::tanh, f32},    {detail::OpId::bitwise_xor, i8},  {detail::OpId::sum, f64},
+      {detail::OpId::matmul, bf16}, {detail::OpId::slice_update, u8}, {detail::OpId::permute, f16},
+      {detail::OpId::topk, i32},    {detail::OpId::uniform, f32}};
+  for (const auto& [op, dtype] : falsified) {
+    fuzz::falsify(op, dtype);
+    const std::string name(detail::info(op).name);
+    INFO(name);
+    std::uint64_t seed = 0;
+    std::string problem;
+    for (; seed < 2000 && problem.empty(); ++seed) problem = problem_of(fuzz::generate(seed));
+    CHECK(problem.find("interpreter: " + name + " ") == 0);
+    const fuzz::Program small = smaller(fuzz::generate(seed - 1), problem);
+    fuzz::falsify_nothing();
+    INFO(fuzz::source(small));
+    CHECK(small.code.size() <= 4);
+    for (const fuzz::Instruction& it : small.code) CHECK(it.shape.numel() <= 4);
+    CHECK(problem_of(small) == "");
+  }
+}
