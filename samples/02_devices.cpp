@@ -24,9 +24,11 @@ void which_devices() {
     std::cout << "cuda:" << i << ": " << gpu.name << ", compute capability "
               << gpu.compute_capability << ", " << gpu.total_bytes / (1 << 20) << " MiB\n";
   }
-  std::cout << "best device: " << best_device() << "; GPU 9 or else the cpu: " << try_gpu(9) << '\n';
+  std::cout << "best device: " << best_device() << "; GPU 9 or else the cpu: " << try_gpu(9)
+            << '\n';
   expect(cuda::is_available() == (cuda::device_count() > 0), "available means at least one");
-  expect(best_device().is_cpu() == !cuda::is_available(), "the best device is a GPU if there is one");
+  expect(best_device().is_cpu() == !cuda::is_available(),
+         "the best device is a GPU if there is one");
   expect(!all_gpus().empty(), "all_gpus gives at least the cpu");
   try {
     cuda::device_name(cuda::device_count());
@@ -70,8 +72,8 @@ void mixing(Device device) {
   } catch (const DeviceError& error) {
     std::cout << error.what() << '\n';
   }
-  const Tensor sum = here.to(device) + there;         // say which way to copy
-  const Tensor shifted = there * 2 + tensor(0.5);     // numbers and 0-dim tensors go along
+  const Tensor sum = here.to(device) + there;      // say which way to copy
+  const Tensor shifted = there * 2 + tensor(0.5);  // numbers and 0-dim tensors go along
   expect(sum.device() == device && shifted.device() == device, "these are on the device");
   expect(equal(sum.cpu(), full({2, 3}, 2.0)), "their sum");
   expect(equal(shifted.cpu(), full({2, 3}, 2.5)), "numbers mix with every device");

@@ -38,7 +38,8 @@ void read_a_plan(const Plan& plan) {
   std::cout << "-- the steps\n" << plan;
   const std::vector<Step> steps = plan.steps();
   const auto fused = std::max_element(steps.begin(), steps.end(), [](const Step& a, const Step& b) {
-    return (a.kind == StepKind::kernel) * a.what.size() < (b.kind == StepKind::kernel) * b.what.size();
+    return (a.kind == StepKind::kernel) * a.what.size() <
+           (b.kind == StepKind::kernel) * b.what.size();
   });
   std::cout << "-- the program of step " << fused->index << ", which fuses: " << fused->what << '\n'
             << plan.source(fused->index);

@@ -87,8 +87,8 @@ void fitted() {
     eval(loss, w, b);
   }
   const std::uint64_t plans_after = counters().plans_made;
-  std::cout << "w " << w.flatten() << ", b " << b.item<double>() << ", loss "
-            << loss.item<double>() << '\n';
+  std::cout << "w " << w.flatten() << ", b " << b.item<double>() << ", loss " << loss.item<double>()
+            << '\n';
   expect(plans_after == plans_before, "after the first rounds, no new plan");
   expect(allclose(w, truth, 0, 0.01) && near(b.item<double>(), 0.5, 0.01), "the plane is found");
 }
@@ -102,7 +102,8 @@ void planned() {
   const Tensor dx = grad(y, x);
   const Plan plan = make_plan({y, dx});
   std::cout << plan;
-  expect(plan.count(StepKind::kernel) == 2, "eight point-wise operations are one kernel, the sum one");
+  expect(plan.count(StepKind::kernel) == 2,
+         "eight point-wise operations are one kernel, the sum one");
   const Tensor s = sigmoid(x.detach());
   expect(allclose(dx, s * (1 + x.detach() * (1 - s))), "the derivative of x·sigmoid(x)");
 }

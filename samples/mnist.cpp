@@ -42,13 +42,20 @@ std::optional<Options> parse(int count, char** arguments) {
     const std::string name = arguments[i];
     if (i + 1 == count) return std::nullopt;
     const std::string value = arguments[i + 1];
-    if (name == "--data") options.data = value;
-    else if (name == "--plan-dir") options.plan_dir = value;
-    else if (name == "--epochs") options.epochs = std::atoi(value.c_str());
-    else if (name == "--batch") options.batch = std::atoi(value.c_str());
-    else if (name == "--lr") options.lr = std::atof(value.c_str());
-    else if (name == "--device") options.device = Device(value);
-    else return std::nullopt;
+    if (name == "--data")
+      options.data = value;
+    else if (name == "--plan-dir")
+      options.plan_dir = value;
+    else if (name == "--epochs")
+      options.epochs = std::atoi(value.c_str());
+    else if (name == "--batch")
+      options.batch = std::atoi(value.c_str());
+    else if (name == "--lr")
+      options.lr = std::atof(value.c_str());
+    else if (name == "--device")
+      options.device = Device(value);
+    else
+      return std::nullopt;
     if (name == "--epochs" || name == "--batch" || name == "--lr") options.as_shipped = false;
   }
   if (options.epochs < 1 || options.batch < 1 || options.lr <= 0) return std::nullopt;
@@ -159,7 +166,8 @@ void run(const Options& options) {
   net.to(options.device);
   eval(net.parameters());  // so that the plan of a step is of the step alone
   optim::SGD optimizer(net.parameters(), {.lr = options.lr, .momentum = 0.9});
-  data::Loader loader(training, {.batch = options.batch, .shuffle = true, .device = options.device});
+  data::Loader loader(training,
+                      {.batch = options.batch, .shuffle = true, .device = options.device});
   std::cout << training.size() << " digits to train on, " << test.size() << " to test on, on "
             << options.device << std::endl;
   double loss = 0, accuracy = 0, rate = 0;

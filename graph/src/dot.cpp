@@ -47,21 +47,22 @@ std::string spelled_out(char c) {
 }
 
 constexpr std::array<std::string_view, static_cast<std::size_t>(DotLook::count_)> looks = {
-    "shape=cylinder fillcolor=\"#e8e8e8\"",                         // leaf
-    "shape=plain fillcolor=none",                                   // number
-    "shape=box fillcolor=\"#cfe2f3\"",                              // fused
-    "shape=box style=\"rounded,filled\" fillcolor=\"#e3eefa\"",     // pointwise
-    "shape=box style=\"rounded,dashed\"",                           // view
-    "shape=box style=\"rounded,filled\" fillcolor=\"#fbe5cd\"",     // reduce
-    "shape=box style=\"rounded,filled\" fillcolor=\"#d5ead0\"",     // product
-    "shape=box style=\"rounded,filled\" fillcolor=\"#eee3f5\"",     // other
+    "shape=cylinder fillcolor=\"#e8e8e8\"",                          // leaf
+    "shape=plain fillcolor=none",                                    // number
+    "shape=box fillcolor=\"#cfe2f3\"",                               // fused
+    "shape=box style=\"rounded,filled\" fillcolor=\"#e3eefa\"",      // pointwise
+    "shape=box style=\"rounded,dashed\"",                            // view
+    "shape=box style=\"rounded,filled\" fillcolor=\"#fbe5cd\"",      // reduce
+    "shape=box style=\"rounded,filled\" fillcolor=\"#d5ead0\"",      // product
+    "shape=box style=\"rounded,filled\" fillcolor=\"#eee3f5\"",      // other
     "shape=box fillcolor=\"#fff0b3\" color=\"#b45f06\" penwidth=2",  // transfer
-    "shape=ellipse fillcolor=\"#ffffff\" peripheries=2",            // output
-    "shape=point",                                                  // arrival
+    "shape=ellipse fillcolor=\"#ffffff\" peripheries=2",             // output
+    "shape=point",                                                   // arrival
 };
 
 constexpr std::array<std::string_view, 3> edge_looks = {
-    "", "style=bold penwidth=3 color=\"#b45f06\"", "style=dashed color=\"#777777\" constraint=false"};
+    "", "style=bold penwidth=3 color=\"#b45f06\"",
+    "style=dashed color=\"#777777\" constraint=false"};
 
 std::string name_of(DotId id) { return id.kind + std::to_string(id.number); }
 
@@ -74,11 +75,16 @@ std::string dot_text(std::string_view text) {
     const char c = text[i];
     const std::size_t length = utf8_length(text.substr(i));
     const bool is_control = (c >= 0 && c < ' ') || c == 127;
-    if (length == 0 || is_control) result += spelled_out(c);
-    else if (c == '"') result += "\\\"";
-    else if (c == '\\') result += "\\\\";
-    else if (c == '&') result += "&amp;";
-    else result += text.substr(i, length);
+    if (length == 0 || is_control)
+      result += spelled_out(c);
+    else if (c == '"')
+      result += "\\\"";
+    else if (c == '\\')
+      result += "\\\\";
+    else if (c == '&')
+      result += "&amp;";
+    else
+      result += text.substr(i, length);
     i += std::max<std::size_t>(length, 1);
   }
   return result;
@@ -116,10 +122,11 @@ DotLook look_of(OpKind kind) noexcept {
 }
 
 DotWriter::DotWriter(std::ostream& out, std::string_view title) : out_(out) {
-  text_ = "digraph weft {\n  graph [label=\"" + dot_text(title) +
-          "\" labelloc=t fontname=\"Helvetica\" compound=true nodesep=0.3]\n"
-          "  node [shape=box style=filled fontname=\"Helvetica\" fontsize=11 margin=\"0.12,0.06\"]\n"
-          "  edge [fontname=\"Helvetica\" fontsize=10]\n";
+  text_ =
+      "digraph weft {\n  graph [label=\"" + dot_text(title) +
+      "\" labelloc=t fontname=\"Helvetica\" compound=true nodesep=0.3]\n"
+      "  node [shape=box style=filled fontname=\"Helvetica\" fontsize=11 margin=\"0.12,0.06\"]\n"
+      "  edge [fontname=\"Helvetica\" fontsize=10]\n";
   out_.write(text_.data(), static_cast<std::streamsize>(text_.size()));
 }
 

@@ -307,8 +307,10 @@ constexpr std::size_t most_operands = 3;
 
 bool same_shape(Ref a, Ref b) noexcept {
   if (a.output || b.output) return a.node->shape(a.output) == b.node->shape(b.output);
-  return a.node->rank == b.node->rank &&
-         std::equal(a.node->dims, a.node->dims + a.node->rank, b.node->dims);
+  if (a.node->rank != b.node->rank) return false;
+  for (int d = 0; d < a.node->rank; ++d)
+    if (a.node->dims[d] != b.node->dims[d]) return false;
+  return true;
 }
 
 Shape broadcast_all(const char* op, std::span<const Ref> tensors, Where at) {
@@ -321,7 +323,7 @@ Shape broadcast_all(const char* op, std::span<const Ref> tensors, Where at) {
 void copy_shape(Node* node, Ref from) noexcept {
   if (from.output) return set_shape(node, from.node->shape(from.output));
   node->rank = from.node->rank;
-  std::copy_n(from.node->dims, from.node->rank, node->dims);
+  std::copy_n(from.node->dims, max_rank, node->dims);  // all: a fixed number takes no call
 }
 
 }  // namespace

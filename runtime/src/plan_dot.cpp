@@ -144,8 +144,8 @@ class PlanPicture {
       label.ops(*body);
     else
       label.line(step.shape.empty() ? step.what : step.what + " " + step.shape);
-    const DotLook look = frozen.program ? DotLook::fused
-                         : is_move(frozen) ? DotLook::transfer
+    const DotLook look = frozen.program                ? DotLook::fused
+                         : is_move(frozen)             ? DotLook::transfer
                          : step.kind == StepKind::view ? DotLook::view
                                                        : look_of(info(frozen.op).kind);
     dot_.node({'s', i}, look, label, step.reason);

@@ -1,4 +1,5 @@
-// A reader of the DOT that weft writes: strict about its syntax, so that tests can ask for structure.
+// A reader of the DOT that weft writes: strict about its syntax, so that tests can ask for
+// structure.
 #pragma once
 
 #include <cctype>
@@ -91,9 +92,8 @@ class DotPicture {
       at_ += 2;
       return "->";
     }
-    while (at_ < text_.size() &&
-           (std::isalnum(static_cast<unsigned char>(text_[at_])) || text_[at_] == '_' ||
-            text_[at_] == '.'))
+    while (at_ < text_.size() && (std::isalnum(static_cast<unsigned char>(text_[at_])) ||
+                                  text_[at_] == '_' || text_[at_] == '.'))
       ++at_;
     if (at_ == start) ++at_;
     return text_.substr(start, at_ - start);
@@ -198,8 +198,8 @@ class DotPicture {
 /// fails or warns.
 inline std::string drawn(const std::string& dot) {
   if (std::system("dot -V >/dev/null 2>&1") != 0) return {};
-  const std::filesystem::path base = std::filesystem::temp_directory_path() /
-                                     ("weft-dot-test-" + std::to_string(::getpid()));
+  const std::filesystem::path base =
+      std::filesystem::temp_directory_path() / ("weft-dot-test-" + std::to_string(::getpid()));
   const std::string in = base.string() + ".dot", out = base.string() + ".svg",
                     log = base.string() + ".log";
   std::ofstream(in) << dot;

@@ -59,10 +59,10 @@ TEST_CASE("dot: text is escaped") {
 TEST_CASE("dot: bytes that are not UTF-8 are spelled out") {
   using detail::dot_text;
   CHECK(dot_text("\xff") == "\\\\xff");
-  CHECK(dot_text("\xc3(") == "\\\\xc3(");              // a sequence that breaks off
+  CHECK(dot_text("\xc3(") == "\\\\xc3(");  // a sequence that breaks off
   CHECK(dot_text("\xc3") == "\\\\xc3");
-  CHECK(dot_text("\xc0\xaf") == "\\\\xc0\\\\xaf");       // overlong
-  CHECK(dot_text("\xed\xa0\x80") == "\\\\xed\\\\xa0\\\\x80");  // a surrogate
+  CHECK(dot_text("\xc0\xaf") == "\\\\xc0\\\\xaf");                        // overlong
+  CHECK(dot_text("\xed\xa0\x80") == "\\\\xed\\\\xa0\\\\x80");             // a surrogate
   CHECK(dot_text("\xf4\x90\x80\x80") == "\\\\xf4\\\\x90\\\\x80\\\\x80");  // past U+10FFFF
   CHECK(dot_text("\xef\xbf\xbf") == "\\\\xef\\\\xbf\\\\xbf");  // U+FFFF, which XML may not hold
   CHECK(dot_text("\xef\xbf\xbd") == "\xef\xbf\xbd");
@@ -90,7 +90,7 @@ TEST_CASE("dot: a graph's values, by dtype and shape") {
   REQUIRE(picture.named("relu\nf32[2,1]\n").size() == 1);
   const auto& product = picture.nodes.at(picture.named("matmul")[0]);
   const auto& root = picture.nodes.at(picture.named("relu")[0]);
-  CHECK(root.attributes.count("peripheries") == 1);     // wanted
+  CHECK(root.attributes.count("peripheries") == 1);  // wanted
   CHECK(product.attributes.count("peripheries") == 0);
   CHECK(picture.nodes.at(picture.named("data\n")[0]).attributes.at("shape") == "cylinder");
   std::size_t inputs = 0;
@@ -206,8 +206,7 @@ TEST_CASE("dot: hostile names survive Graphviz") {
   dot.finish();
   const DotPicture picture(out.str());
   CHECK(picture.nodes.size() == 1);
-  CHECK(picture.nodes.at("v0").label() ==
-        "\"]; evil [label=\"\\N & <i>\\n\\xff\\x01\nsecond\n");
+  CHECK(picture.nodes.at("v0").label() == "\"]; evil [label=\"\\N & <i>\\n\\xff\\x01\nsecond\n");
   const std::string svg = testing::drawn(out.str());
   if (svg.empty()) return;
   CHECK(svg.find("&lt;i&gt;") != std::string::npos);

@@ -70,7 +70,6 @@ std::uintptr_t SimMemory::arena(std::size_t bytes, std::size_t limit) noexcept {
 
 void* SimMemory::host(std::uintptr_t address, std::size_t bytes) const {
   const std::uintptr_t real = address & address_mask;
-  if (bytes == 0) return reinterpret_cast<void*>(real);
   const auto holds = [&](std::uintptr_t start, std::size_t size) {
     return real >= start && real - start <= size && bytes <= size - (real - start);
   };

@@ -33,7 +33,18 @@ class DotLabel {
 
 /// What a node is, and so how it is drawn.
 enum class DotLook : std::uint8_t {
-  leaf, number, fused, pointwise, view, reduce, product, other, transfer, output, arrival, count_
+  leaf,
+  number,
+  fused,
+  pointwise,
+  view,
+  reduce,
+  product,
+  other,
+  transfer,
+  output,
+  arrival,
+  count_
 };
 DotLook look_of(OpKind kind) noexcept;
 
