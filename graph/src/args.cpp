@@ -12,11 +12,10 @@ namespace weft {
 TensorArg::TensorArg(const Tensor& tensor, Where at) noexcept : ref_(tensor.ref()), at_(at) {}
 
 TensorArg::TensorArg(const Variable& variable, Where at) : at_(at) {
-  // The slot's own handle keeps the node while the call lasts, unless another thread assigns:
-  // assigning to a Variable that another thread is reading is the program's race.
   if (!variable.defined()) return;
   const std::lock_guard lock(variable.slot()->mutex);
-  ref_ = variable.slot()->value.ref();
+  held_ = detail::Handle(variable.slot()->value.ref());
+  ref_ = held_.ref();
 }
 
 namespace {

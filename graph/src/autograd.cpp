@@ -183,7 +183,8 @@ Tensor seed_of(const char* op, Ref output, const Tensor& cotangent, Where at) {
   const Ref given = cotangent.ref();
   const std::string both = ": output " + describe(output) + ", cotangent " + describe(given);
   if (cotangent.shape(at) != shape)
-    fail<ShapeError>(at, name + ": the cotangent's shape is not the output's" + both);
+    fail<ShapeError>(at, name + ": the cotangent's shape is not the output's" + both +
+                             "; reshape or expand the cotangent");
   if (cotangent.dtype(at) != dtype)
     fail<DTypeError>(at, name + ": the cotangent's dtype is not the output's" + both +
                              "; convert it with .to(dtype)");
@@ -253,7 +254,8 @@ std::vector<Ref> checked_targets(const TensorList& targets, Where at) {
     const Ref ref = target.ref();
     if (!is_floating(node->dtype_of(ref.output)))
       fail<DTypeError>(at, "grad: target " + std::to_string(refs.size() + 1) + " is " +
-                               describe(ref) + ": only floating values have gradients");
+                               describe(ref) + ": only floating values have gradients; convert it "
+                               "with .to(f32) before it is used");
     refs.push_back(ref);
   }
   return refs;

@@ -40,10 +40,10 @@ std::atomic<DType> default_float{DType::f32};
 
 DType default_dtype() noexcept { return default_float.load(std::memory_order_relaxed); }
 
-void set_default_dtype(DType dtype) {
+void set_default_dtype(DType dtype, Where at) {
   if (!is_floating(dtype))
-    detail::fail<DTypeError>(Where(), "set_default_dtype: " + std::string(name_of(dtype)) +
-                                          " is no float dtype; use f16, bf16, f32 or f64");
+    detail::fail<DTypeError>(at, "set_default_dtype: " + std::string(name_of(dtype)) +
+                                     " is no float dtype; use f16, bf16, f32 or f64");
   default_float.store(dtype, std::memory_order_relaxed);
 }
 

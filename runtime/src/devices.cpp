@@ -98,7 +98,8 @@ DeviceProperties properties(int index, Where at) {
     detail::fail<DeviceError>(
         at, "cuda: no GPU number " + std::to_string(index) + ": there are " +
                 std::to_string(device_count()) +
-                (device_count() == 0 ? std::string(": ") + detail::why_no_gpu : std::string()));
+                (device_count() == 0 ? std::string(": ") + detail::why_no_gpu : std::string()) +
+                "; ask device_count() first");
   return {};
 }
 

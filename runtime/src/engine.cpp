@@ -17,7 +17,6 @@ namespace weft::detail {
 
 namespace {
 
-constexpr std::size_t most_runs_in_flight = 4;
 // Larger plans keep their graph only where the program asks for the plan itself.
 constexpr std::size_t most_nodes_pictured = 4096;
 // What a capture's lists may keep between calls, in words of the key.
@@ -191,59 +190,7 @@ void Engine::add_assigned(Run& run) {
   }
 }
 
-// ---- in flight
-
-void Engine::make_room_in_flight() {
-  while (!in_flight_.empty() && in_flight_.front()->has_ended()) in_flight_.pop_front();
-  while (in_flight_.size() >= most_runs_in_flight) {
-    in_flight_.front()->wait();
-    in_flight_.pop_front();
-  }
-}
-
-void Engine::submit(const std::shared_ptr<Run>& run) {
-  const FrozenPlan& plan = run->plan();
-  // Within one stream order is enough. Between streams memory is shared too: scratch of a device,
-  // and values; so a run on several follows all before it, and all after it follow it.
-  for (const std::shared_ptr<Run>& earlier : in_flight_)
-    if (!plan.one_stream || !earlier->plan().one_stream)
-      run->follows.push_back(earlier->completion());
-  std::vector<Segment> segments;
-  const auto count = static_cast<std::uint32_t>(plan.steps.size());
-  for (std::uint32_t first = 0; first < count;) {
-    std::uint32_t last = first + 1;
-    while (last < count && plan.steps[last].device == plan.steps[first].device &&
-           plan.steps[last].stream == plan.steps[first].stream)
-      ++last;
-    segments.push_back({run, first, last});
-    first = last;
-  }
-  in_flight_.push_back(run);
-  run->expect(static_cast<std::uint32_t>(std::max<std::size_t>(segments.size(), 1)));
-  if (segments.empty()) return run->segment_done();
-  run->gated = segments.size() > 1;
-  std::size_t sent = 0;
-  try {
-    for (; sent < segments.size(); ++sent) {
-      const FrozenStep& step = plan.steps[segments[sent].first];
-      backend(step.device.kind()).submit(step.device, step.stream, std::move(segments[sent]));
-    }
-  } catch (...) {
-    in_flight_.pop_back();
-    for (const AssignedVariable& variable : run->assigned) variable.withdraw();
-    run->assigned.clear();
-    if (sent > 0) {
-      // What was sent finds the run failed when the gate opens, and does nothing.
-      run->fail_with(std::current_exception());
-      for (std::uint32_t event = 0; event < plan.event_count; ++event) run->signal(event);
-      for (std::size_t rest = sent; rest < segments.size(); ++rest) run->segment_done();
-      run->open();
-      run->wait();
-    }
-    throw;
-  }
-  if (run->gated) run->open();
-}
+// ---- publishing
 
 Engine::Publication Engine::prepare(const Run& run) const {
   Publication publication;
@@ -291,6 +238,7 @@ bool is_pending(const Node* node) noexcept {
 void Engine::evaluate(std::span<const Ref> roots, Where at) {
   require_no_trace("eval", at);
   const std::lock_guard lock(engine_mutex());
+  report_unseen();
   try {
     std::vector<Ref> pending;
     for (const Ref root : roots)
@@ -315,6 +263,7 @@ void Engine::evaluate(std::span<const Ref> roots, Where at) {
     Publication publication = prepare(*run);
     try {
       add_assigned(*run);
+      run->changes_state = !run->assigned.empty();
       submit(run);
     } catch (...) {
       for (const AssignedVariable& variable : run->assigned) variable.withdraw();
@@ -326,6 +275,9 @@ void Engine::evaluate(std::span<const Ref> roots, Where at) {
     shrink_capture();
   } catch (const std::bad_alloc&) {
     fail<OutOfMemoryError>(at, "eval: no memory to plan or start the work; nothing has changed");
+  } catch (const Error&) {
+    note_seen(std::current_exception());
+    throw;
   }
 }
 
@@ -335,6 +287,7 @@ void Engine::wait(Node* node, Where at) {
   completion->wait();
   const std::exception_ptr failure = completion->failure();
   if (!failure) return;
+  note_seen(failure);
   try {
     std::rethrow_exception(failure);
   } catch (const std::bad_alloc&) {
@@ -347,6 +300,7 @@ void Engine::read(Ref ref, void* destination, Where at) {
   require_no_trace("read", at);
   if (is_pending(ref.node)) evaluate({&ref, 1}, at);
   wait(ref.node, at);
+  report_unseen();
   const Storage& storage = ref.node->storage_of(ref.output);
   const Spec spec{ref.node->shape(ref.output), ref.node->dtype_of(ref.output)};
   const auto bytes = static_cast<std::size_t>(spec.shape.numel()) * size_of(spec.dtype);

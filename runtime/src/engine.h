@@ -92,12 +92,16 @@ class Engine final : public Evaluator {
   Publication prepare(const Run& run) const;
   static void publish(Publication&& publication) noexcept;
   void make_room_in_flight();
+  void retire(const Run& run) noexcept;
+  void report_unseen();
+  void note_seen(const std::exception_ptr& failure) noexcept;
 
   bool makes_first_values_ = false;
   Capture capture_;
   PassContext context_{};
   PlanCache cache_;
   std::deque<std::shared_ptr<Run>> in_flight_;
+  std::exception_ptr unseen_, last_seen_;  // failures that left Variables as they were
   Counters counters_;
 };
 

@@ -99,7 +99,7 @@ std::string Plan::source(std::size_t step, Where at) const {
   const detail::FrozenPlan& plan = *bound_->plan;
   if (step >= plan.steps.size())
     detail::fail<IndexError>(at, "source: step " + std::to_string(step) + " of a plan with " +
-                                     std::to_string(plan.steps.size()) + " steps");
+                                     std::to_string(plan.steps.size()) + " steps; give one of steps()");
   const detail::FrozenStep& frozen = plan.steps[step];
   return frozen.program ? detail::to_text(*frozen.program) : detail::ops_of(plan, frozen) + "\n";
 }

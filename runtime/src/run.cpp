@@ -9,6 +9,8 @@
 
 namespace weft::detail {
 
+std::atomic<std::uint32_t> unseen_failures{0};
+
 void ErrorWord::set(std::uint32_t step_number, std::int64_t bad, std::int64_t bound) noexcept {
   std::uint32_t none = 0;
   // The details are for the one who was first; `step` is read last, after the run has ended.
@@ -138,9 +140,13 @@ void Run::carry_out(const FrozenStep& step, std::uint32_t number) {
   const Backend& device = backend(step.device.kind());
   for (std::size_t i = 0; i < inputs; ++i) operands[i] = resolve(step.inputs[i]);
   for (std::size_t i = 0; i < outputs; ++i) operands[inputs + i] = resolve(step.outputs[i]);
-  for (ResolvedOperand& operand : operands)
-    operand.data =
-        reinterpret_cast<std::uintptr_t>(device.host_address(step.device, operand.data));
+  for (ResolvedOperand& operand : operands) {
+    // What has no elements may have no memory.
+    const bool is_empty = operand.numel() == 0;
+    operand.data = is_empty ? 0
+                            : reinterpret_cast<std::uintptr_t>(
+                                  device.host_address(step.device, operand.data));
+  }
   const std::span<const ResolvedOperand> all(operands);
   run_on_host({&step, number, all.first(inputs), all.subspan(inputs), arguments.data(), &error});
 }
@@ -224,6 +230,7 @@ void Run::end() noexcept {
   release(outputs_);
   depends.clear();
   follows.clear();
+  if (outcome && changes_state) unseen_failures.fetch_add(1, std::memory_order_release);
   completion_->end(std::move(outcome));
 }
 

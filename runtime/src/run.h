@@ -54,6 +54,9 @@ class StepObserver {
   virtual void after(Run& run, const FrozenStep& step, std::uint32_t number) = 0;
 };
 
+/// Runs that failed to give Variables their new values, which the engine has not looked at yet.
+extern std::atomic<std::uint32_t> unseen_failures;
+
 class Run {
  public:
   explicit Run(std::shared_ptr<const FrozenPlan> plan);
@@ -71,6 +74,7 @@ class Run {
   std::vector<std::shared_ptr<Completion>> depends;    // of leaves that are still on their way
   std::vector<std::shared_ptr<Completion>> follows;    // of runs that must have ended before
   std::vector<AssignedVariable> assigned;
+  bool changes_state = false;                          // some were assigned
   bool gated = false;                                  // no segment starts before `open`
 
   /// Leaves, two entries each (their outputs); and outputs, by the plan buffer's index.

@@ -58,6 +58,23 @@ TEST_CASE("found: a Variable's memory is not taken while its old value is to be 
   CHECK(later.to_vector<double>() == std::vector<double>{49, 0});
 }
 
+TEST_CASE("found: a value that costs no step is there when what it shares memory with is",
+          "[fuzz]") {
+  sim::enable(2);
+  for (int i = 0; i < 50; ++i) {
+    sim::configure({.max_delay_us = 200});
+    const Tensor x = tensor({1, 2, 3, 4}, {.device = "sim:0"});
+    const Tensor y = x * 2;
+    eval(y);
+    const Variable w(y);
+    const Tensor z = permute(y, {0});
+    eval(w, z);
+    CHECK(w.to_vector<int>() == std::vector<int>{2, 4, 6, 8});
+    CHECK(z.to_vector<int>() == std::vector<int>{2, 4, 6, 8});
+  }
+  sim::configure({});
+}
+
 TEST_CASE("found: a flush finds its plan again, wherever its nodes were allocated", "[fuzz]") {
   std::vector<Tensor> kept;
   std::uint64_t made = 0;

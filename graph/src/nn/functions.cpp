@@ -20,6 +20,13 @@ Tensor floating_of(const char* op, const TensorArg& x) {
   return given;
 }
 
+void same_device(const char* op, std::initializer_list<Tensor> tensors, Where at) {
+  std::vector<Ref> refs;
+  for (const Tensor& tensor : tensors)
+    if (tensor.defined()) refs.push_back(tensor.ref());
+  common_device(op, refs, at);
+}
+
 }  // namespace detail
 
 using detail::LineOf;
@@ -40,12 +47,13 @@ Tensor product_with(const TensorArg& x, const TensorArg& weight) {
   const int rank = matrix.ndim(at);
   if (rank != 1 && rank != 2)
     detail::fail<ShapeError>(at, "linear: the weight is " + detail::describe(matrix) +
-                                     ", not [out, in] or [in]");
+                                     "; give one of shape [out, in] or [in]");
   const Tensor given = detail::as_tensor(x);
   if (given.ndim(at) == 0 || given.size(-1) != matrix.size(-1))
     detail::fail<ShapeError>(at, "linear: inner sizes differ: x " + detail::describe(given) +
                                      ", weight " + detail::describe(matrix) +
                                      "; the last axis of x must be the weight's last");
+  detail::same_device("linear", {given, matrix}, at);
   return matmul({given, at}, rank == 1 ? matrix : transpose(matrix, 0, 1));
 }
 
@@ -58,7 +66,14 @@ Tensor linear(const TensorArg& x, const TensorArg& weight) {
 
 Tensor linear(const TensorArg& x, const TensorArg& weight, const TensorArg& bias) {
   const LineOf line(x.at());
-  return add({product_with(x, weight), x.at()}, bias);
+  detail::defined(bias, "linear");
+  const Tensor product = product_with(x, weight), offset = detail::as_tensor(bias);
+  detail::same_device("linear", {product, offset}, x.at());
+  if (detail::broadcast_shapes("linear", product.shape(), offset.shape(), x.at()) != product.shape())
+    detail::fail<ShapeError>(x.at(), "linear: the bias is " + detail::describe(offset) +
+                                         ", the product " + detail::describe(product) +
+                                         "; give a bias of shape [out]");
+  return add({product, x.at()}, bias);
 }
 
 }  // namespace weft

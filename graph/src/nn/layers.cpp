@@ -56,18 +56,19 @@ Tensor Flatten::forward(const Tensor& x) const {
 Sequential::Sequential() : modules_(std::make_shared<std::vector<std::shared_ptr<Module>>>()) {}
 
 Sequential& Sequential::push_back(std::shared_ptr<Module> module, Where at) {
-  if (!module) fail<ValueError>(at, "Sequential: push_back of no module");
+  if (!module) fail<ValueError>(at, "Sequential: push_back of no module; give one that is not null");
   register_module(std::to_string(size()), static_cast<const Module&>(*module), at);
   modules_->push_back(std::move(module));
   return *this;
 }
 
-Module& Sequential::operator[](std::int64_t position) const {
+Module& Sequential::operator[](const Position& position) const {
   const auto count = static_cast<std::int64_t>(size());
-  const std::int64_t i = position < 0 ? position + count : position;
+  const std::int64_t i = position.value() < 0 ? position.value() + count : position.value();
   if (i < 0 || i >= count)
-    fail<IndexError>(call_line(), "Sequential: position " + std::to_string(position) + " of " +
-                                      std::to_string(count) + " modules");
+    fail<IndexError>(position.at(), "Sequential: position " + std::to_string(position.value()) +
+                                        " of " + std::to_string(count) +
+                                        " modules; give one below that, or negative from the end");
   return *(*modules_)[static_cast<std::size_t>(i)];
 }
 

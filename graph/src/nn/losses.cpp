@@ -34,8 +34,8 @@ Rows rows_of(const char* op, const Tensor& scores, const Tensor& labels, const T
   expected.erase(axis);
   if (labels.shape() != expected)
     fail<ShapeError>(at, std::string(op) + ": the labels are " + describe(labels) +
-                             ", the scores " + describe(scores) + ": labels of shape " +
-                             expected.str() + " are expected");
+                             ", the scores " + describe(scores) + "; give labels of shape " +
+                             expected.str());
   if (labels.dtype() != i64 && labels.dtype() != i32)
     fail<DTypeError>(at, std::string(op) + ": the labels are " + describe(labels) +
                              ", not class numbers; convert them with .to(i64)");
@@ -45,7 +45,7 @@ Rows rows_of(const char* op, const Tensor& scores, const Tensor& labels, const T
   const std::int64_t classes = scores.size(axis);
   if (weight.shape() != Shape(classes))
     fail<ShapeError>(at, std::string(op) + ": the weight is " + describe(weight) + ", and there " +
-                             "are " + std::to_string(classes) + " classes");
+                             "are " + std::to_string(classes) + " classes; give a weight for each");
   const Tensor each = reshape(index_select(weight, 0, flatten(rows.index)), expected);
   rows.weight = where(rows.counts, each.to(scores.dtype()), 0);
   return rows;
@@ -78,7 +78,8 @@ Tensor soft_cross_entropy(const Tensor& logs, const Tensor& given,
       if (i != axis) shape[static_cast<std::size_t>(i)] = 1;
     if (options.weight.shape() != Shape(logs.size(axis)))
       fail<ShapeError>(at, "cross_entropy: the weight is " + describe(options.weight) +
-                               ", and there are " + std::to_string(logs.size(axis)) + " classes");
+                               ", and there are " + std::to_string(logs.size(axis)) +
+                               " classes; give a weight for each");
     terms = terms * reshape(options.weight.to(logs.dtype()), shape);
   }
   const Tensor losses = -sum(terms, axis);
@@ -99,9 +100,12 @@ Tensor cross_entropy(const TensorArg& logits, const TensorArg& labels,
                              "; give one from 0 to 1");
   const Tensor wide = given.to(detail::widened(given.dtype()));
   const bool is_soft = is_floating(target.dtype(at)) && target.shape() == given.shape();
-  if (is_soft && given.ndim() > 0)
+  if (is_soft && given.ndim() > 0) {
+    detail::same_device("cross_entropy", {given, target, options.weight}, at);
     return soft_cross_entropy(log_softmax(wide, given.ndim() == 1 ? 0 : 1), target, options, at)
         .to(given.dtype());
+  }
+  detail::same_device("cross_entropy", {given, target, options.weight}, at);
   const Rows rows = rows_of("cross_entropy", wide, target, options.weight, options.ignore_index, at);
   const Tensor logs = log_softmax(wide, rows.axis);
   Tensor loss = reduced(negative_likelihood(logs, rows), rows, options.reduction);
@@ -126,6 +130,7 @@ Tensor nll_loss(const TensorArg& log_probabilities, const TensorArg& labels,
   const Tensor given = detail::floating_of("nll_loss", log_probabilities);
   as_tensor(labels).dtype(at);
   const Tensor wide = given.to(detail::widened(given.dtype()));
+  detail::same_device("nll_loss", {given, as_tensor(labels), options.weight}, at);
   const Rows rows = rows_of("nll_loss", wide, as_tensor(labels), options.weight,
                             options.ignore_index, at);
   return reduced(negative_likelihood(wide, rows), rows, options.reduction).to(given.dtype());
@@ -135,9 +140,14 @@ namespace {
 
 /// Of two operands that broadcast: f of their difference, reduced.
 template <class F>
-Tensor difference_loss(const TensorArg& x, const TensorArg& y, Reduction reduction, F f) {
+Tensor difference_loss(const char* op, const TensorArg& x, const TensorArg& y,
+                       Reduction reduction, F f) {
   const LineOf line(x.at());
   const Tensor a = as_tensor(x), b = as_tensor(y);
+  detail::defined(x, op);
+  detail::defined(y, op);
+  detail::same_device(op, {a, b}, x.at());
+  detail::broadcast_shapes(op, a.shape(), b.shape(), x.at());
   DType common{};
   const bool have = promote(a.dtype(x.at()), b.dtype(y.at()), common);
   const bool narrow = have && detail::is_half(common);
@@ -152,11 +162,13 @@ Tensor difference_loss(const TensorArg& x, const TensorArg& y, Reduction reducti
 }  // namespace
 
 Tensor mse_loss(const TensorArg& x, const TensorArg& y, const MseLossOptions& options) {
-  return difference_loss(x, y, options.reduction, [](const Tensor& d) { return square(d); });
+  return difference_loss("mse_loss", x, y, options.reduction,
+                         [](const Tensor& d) { return square(d); });
 }
 
 Tensor l1_loss(const TensorArg& x, const TensorArg& y, const L1LossOptions& options) {
-  return difference_loss(x, y, options.reduction, [](const Tensor& d) { return abs(d); });
+  return difference_loss("l1_loss", x, y, options.reduction,
+                         [](const Tensor& d) { return abs(d); });
 }
 
 }  // namespace weft

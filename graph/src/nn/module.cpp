@@ -12,7 +12,7 @@ const Tensor& StateDict::at(std::string_view name, Where at) const {
   const auto it = places_.find(name);
   if (it == places_.end())
     detail::fail<ValueError>(at, "state: there is no \"" + std::string(name) + "\" among its " +
-                                     std::to_string(size()) + " entries");
+                                     std::to_string(size()) + " entries; contains(name) tells");
   return entries_[it->second].second;
 }
 
@@ -102,11 +102,17 @@ std::vector<Variable> without_names(const std::vector<NamedVariable>& named) {
 void check_name(const char* op, const ModuleState& state, std::string_view name, Where at) {
   const std::string quoted = std::string(op) + ": \"" + std::string(name) + "\"";
   if (name.empty() || name.find('.') != std::string_view::npos)
-    fail<ValueError>(at, quoted + " is no name: give one that is not empty and has no dot");
+    fail<ValueError>(at, quoted + " is no name; give one that is not empty and has no dot");
   const auto is_same = [name](const auto& entry) { return entry.first == name; };
   const auto has = [&](const auto& list) { return std::any_of(list.begin(), list.end(), is_same); };
   if (has(state.parameters) || has(state.buffers) || has(state.children))
-    fail<ValueError>(at, quoted + " is taken: give another name");
+    fail<ValueError>(at, quoted + " is taken; give another name");
+}
+
+void check_defined(const char* op, const Variable& variable, Where at) {
+  if (!variable.defined())
+    fail<ValueError>(at, std::string(op) + ": the Variable is undefined (default-constructed or "
+                                           "moved from); make one with variable(tensor)");
 }
 
 [[noreturn]] void fail_forward(const char* tensors) {
@@ -164,14 +170,15 @@ void Module::add_child(std::string_view name, const Module& child, Where at) {
   visit(*child.state_, [&](const ModuleState& inside, const std::string&) {
     if (&inside == state_.get())
       fail<ValueError>(at, "register_module: \"" + std::string(name) +
-                               "\" is or contains the module that it is registered in");
+                               "\" is or contains the module that it is registered in; a module "
+                               "cannot be inside itself, register a clone");
   });
   state_->children.emplace_back(name, child.state_);
 }
 
 Variable Module::register_parameter(std::string_view name, const Variable& parameter, Where at) {
   check_name("register_parameter", *state_, name, at);
-  parameter.value(at);
+  check_defined("register_parameter", parameter, at);
   state_->parameters.emplace_back(name, parameter);
   return parameter;
 }
@@ -182,6 +189,7 @@ Variable Module::register_parameter(std::string_view name, const Tensor& initial
 
 Variable Module::register_buffer(std::string_view name, const Variable& buffer, Where at) {
   check_name("register_buffer", *state_, name, at);
+  check_defined("register_buffer", buffer, at);
   Variable kept = buffer;
   kept.set_requires_grad(false, at);
   state_->buffers.emplace_back(name, kept);
@@ -264,7 +272,7 @@ void Module::load_state_dict(const StateDict& state, Where at) {
   std::vector<NamedVariable> own = all_state(*state_, Repeats::all);
   if (const std::string wrong = misfits(own, state, at); !wrong.empty())
     fail<ValueError>(at, "load_state_dict: the state does not fit the module, and nothing was "
-                         "loaded:" + wrong);
+                         "loaded; give what state_dict() of a module like it gives:" + wrong);
   const NoGrad off;
   const weft::detail::WhereItLives here;
   const weft::detail::LineOf line(at);

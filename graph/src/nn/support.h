@@ -1,8 +1,10 @@
 // What the files of this folder share.
 #pragma once
 
+#include <initializer_list>
 #include <string>
 
+#include <weft/graph/detail/record.h>
 #include <weft/graph/functions.h>
 #include <weft/graph/scope.h>
 
@@ -20,6 +22,9 @@ std::string describe(const Tensor& x);
 
 /// x, floating; DTypeError otherwise.
 Tensor floating_of(const char* op, const TensorArg& x);
+
+/// DeviceError naming op unless the defined ones of these may work together.
+void same_device(const char* op, std::initializer_list<Tensor> tensors, Where at);
 
 /// State lives where it lives, whatever On stands around the call that changes it.
 class WhereItLives {

@@ -201,7 +201,7 @@ IdxArray read_idx(const fs::path& file, Where at) {
   const Named named{file, at};
   std::error_code error;
   const fs::file_status status = fs::status(file, error);
-  if (!fs::exists(status)) named.fail("no such file");
+  if (!fs::exists(status)) named.fail("no such file; check the path");
   if (!fs::is_regular_file(status)) named.fail("not a regular file");
   const std::uint64_t file_bytes = fs::file_size(file, error);
   std::ifstream in(file, std::ios::binary);

@@ -113,8 +113,8 @@ struct Loader::State {
   State(std::int64_t rows, LoaderOptions chosen, Where where)
       : count(rows), options(chosen), at(where) {
     if (chosen.batch <= 0)
-      detail::fail<ValueError>(where, "Loader: batch must be positive, not " +
-                                          std::to_string(chosen.batch));
+      detail::fail<ValueError>(where, "Loader: batch is " + std::to_string(chosen.batch) +
+                                          "; give 1 or more");
   }
 };
 
@@ -134,7 +134,8 @@ Loader::Loader(Mnist set, LoaderOptions options, Where at) try
 Loader::Loader(const Tensor& inputs, const Tensor& targets, LoaderOptions options, Where at) try {
   if (inputs.ndim() == 0 || targets.ndim() == 0 || inputs.shape()[0] != targets.shape()[0])
     detail::fail<ShapeError>(at, "Loader: inputs and targets must have first axes of one length: " +
-                                     inputs.shape().str() + ", " + targets.shape().str());
+                                     inputs.shape().str() + ", " + targets.shape().str() +
+                                     "; slice or reshape one");
   state_ = std::make_shared<State>(inputs.shape()[0], options, at);
   state_->images = rows_of(inputs, at);
   state_->labels = rows_of(targets, at);

@@ -19,7 +19,7 @@ fs::path find_file(const fs::path& dir, const std::string& name, Where at) {
   const fs::path plain = dir / name, packed = dir / (name + ".gz");
   for (const fs::path& file : {plain, packed})
     if (std::error_code error; fs::exists(file, error)) return file;
-  fail_file(plain, "no such file, nor one with .gz at the end", at);
+  fail_file(plain, "no such file, nor one with .gz at the end; give the folder that holds the set", at);
 }
 
 IdxArray read_bytes(const fs::path& file, std::size_t rank, Where at) {

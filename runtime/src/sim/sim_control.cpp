@@ -79,9 +79,8 @@ using detail::SimFault;
 
 void enable(int count, Where at) {
   if (count < 0 || count > detail::most_sim_devices)
-    detail::fail<ValueError>(at, "sim::enable: count must be from 0 to " +
-                                     std::to_string(detail::most_sim_devices) + ", not " +
-                                     std::to_string(count));
+    detail::fail<ValueError>(at, "sim::enable: " + std::to_string(count) + " devices; give from 0 to " +
+                                     std::to_string(detail::most_sim_devices));
   detail::add_sim_devices(count);
 }
 

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <initializer_list>
 #include <optional>
+#include <string_view>
 #include <type_traits>
 #include <vector>
 
@@ -19,7 +20,8 @@ namespace weft {
 class Tensor;
 class Variable;
 
-/// A tensor argument: from a Tensor or a Variable. Valid during the call alone.
+/// A tensor argument: from a Tensor or a Variable. Valid during the call alone; a Variable's value
+/// of now is kept for as long, since a run that fails takes its value back at any time.
 class TensorArg {
  public:
   TensorArg(const Tensor& tensor, Where at = {}) noexcept;
@@ -31,6 +33,7 @@ class TensorArg {
   friend class Operand;
   explicit TensorArg(Where at) noexcept : at_(at) {}
   detail::Ref ref_;
+  detail::Handle held_;  // of a Variable
   Where at_;
 };
 
@@ -129,11 +132,23 @@ class Nested {
   Number number_;
 };
 
+/// A device, or none given. From whatever a Device is made of; a malformed name gives the caller's
+/// line, which a plain std::optional would hide.
+class OptionalDevice : public std::optional<Device> {
+ public:
+  OptionalDevice() noexcept = default;
+  OptionalDevice(std::nullopt_t) noexcept {}
+  OptionalDevice(Device device) noexcept : std::optional<Device>(device) {}
+  OptionalDevice(std::optional<Device> device) noexcept : std::optional<Device>(device) {}
+  template <std::convertible_to<std::string_view> S>
+  OptionalDevice(const S& text, Where at = {}) : std::optional<Device>(Device(text, at)) {}
+};
+
 /// How a new tensor is made. Without a dtype: the kind of the data decides, or the default float
 /// dtype. Without a device: that of the enclosing `On`, or the cpu.
 struct TensorOptions {
   std::optional<DType> dtype{};
-  std::optional<Device> device{};
+  OptionalDevice device{};
 };
 
 /// `sum(x, 1, keepdim)`: reduced axes stay, with extent 1.

@@ -4,6 +4,7 @@
 #include <array>
 #include <concepts>
 #include <cstddef>
+#include <new>
 #include <optional>
 #include <vector>
 
@@ -45,12 +46,14 @@ Tensor grad(const TensorArg& output, const T& target, const Tensor& cotangent = 
 /// `auto [dw, db] = grad(loss, {w, b})`
 template <detail::TensorLike T, std::size_t N>
 std::array<Tensor, N> grad(const TensorArg& output, const T (&targets)[N],
-                           const Tensor& cotangent = {}) {
+                           const Tensor& cotangent = {}) try {
   std::vector<T> list(targets, targets + N);
   std::vector<Tensor> all = detail::gradients(output, list, cotangent, output.at());
   std::array<Tensor, N> result;
   for (std::size_t i = 0; i < N; ++i) result[i] = all[i];
   return result;
+} catch (const std::bad_alloc&) {
+  detail::fail_memory("grad", output.at());
 }
 template <detail::TensorLike T>
 std::vector<Tensor> grad(const TensorArg& output, const std::vector<T>& targets,

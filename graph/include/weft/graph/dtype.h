@@ -8,6 +8,8 @@
 #include <string_view>
 #include <type_traits>
 
+#include <weft/graph/error.h>
+
 namespace weft {
 
 /// Element type of a tensor. `bool_` is one byte holding 0 or 1.
@@ -88,7 +90,7 @@ bool promote(DType a, DType b, DType& result) noexcept;
 /// The float dtype of `tensor({1.0})`, `zeros`, `rand`, ... (f32 unless set). Per program.
 DType default_dtype() noexcept;
 /// Sets it; f16, bf16, f32 or f64, else DTypeError.
-void set_default_dtype(DType dtype);
+void set_default_dtype(DType dtype, Where at = {});
 
 namespace detail {
 

@@ -12,7 +12,7 @@ namespace weft {
 void eval(const TensorList& roots);
 template <class B, class... T>
 void eval(const TensorArg& first, const B& second, const T&... rest) {
-  eval(TensorList({first, TensorArg(second), TensorArg(rest)...}, first.at()));
+  eval(TensorList({first, TensorArg(second, first.at()), TensorArg(rest, first.at())...}, first.at()));
 }
 /// Starts everything pending that this thread recorded and that the program still holds.
 void flush(Where at = {});

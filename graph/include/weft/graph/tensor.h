@@ -239,6 +239,9 @@ template <class T>
 T TensorMethods<Self>::item(Where at) const {
   static_assert(detail::Element<T>, "item<T>: T must be a type that a tensor can hold");
   const TensorArg arg = self(at);
+  if (!arg.ref().node)
+    detail::fail<ValueError>(at, "item: the tensor is undefined (default-constructed or moved "
+                                 "from); give it a value first");
   if (numel(at) != 1)
     detail::fail<ValueError>(at, "item: the tensor has shape " + shape(at).str() +
                                      ", not one element; use to_vector, or index it first");

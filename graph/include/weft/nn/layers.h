@@ -17,7 +17,7 @@ namespace weft::nn {
 
 struct LinearOptions {
   bool bias = true;
-  std::optional<Device> device{};
+  OptionalDevice device{};
   std::optional<DType> dtype{};
 };
 
@@ -77,7 +77,7 @@ class Sequential : public Module {
   Sequential& push_back(std::shared_ptr<Module> module, Where at = {});
   std::size_t size() const noexcept { return modules_->size(); }
   /// IndexError out of range; negative counts from the end.
-  Module& operator[](std::int64_t position) const;
+  Module& operator[](const Position& position) const;
 
   using Module::forward;
   Tensor forward(const Tensor& x) const override;

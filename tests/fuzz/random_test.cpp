@@ -23,9 +23,9 @@ struct Seeds {
 
 Seeds wanted_seeds() {
 #ifdef NDEBUG
-  Seeds seeds{0, 5000};
+  Seeds seeds{0, 1000};
 #else
-  Seeds seeds{0, 400};  // debug builds, sanitizers
+  Seeds seeds{0, 200};  // debug builds, sanitizers
 #endif
   if (const char* text = std::getenv("WEFT_FUZZ_SEEDS"))
     REQUIRE(std::sscanf(text, "%" SCNu64 ":%" SCNu64, &seeds.begin, &seeds.end) == 2);
