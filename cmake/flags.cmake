@@ -7,6 +7,8 @@ set(CMAKE_VISIBILITY_INLINES_HIDDEN ON)
 
 # A contracted a*b+c would give other bits than the same expression unfused or on another machine.
 add_compile_options(-ffp-contract=off)
+# Nobody puts own functions in place of the library's, so calls among them may be inlined.
+add_compile_options(-fno-semantic-interposition)
 
 if(WEFT_SANITIZE)
   list(JOIN WEFT_SANITIZE "," sanitizers)

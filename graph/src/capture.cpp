@@ -105,7 +105,7 @@ Device device_of(const Node* node, bool leaf) noexcept {
   return leaf && undecided && node->storage.buffer ? node->storage.buffer->device() : node->device;
 }
 
-/// Words on their way to the key, added together by `put`: most nodes have few.
+/// Words on their way to the key, added many at a time: a node has few.
 class Words {
  public:
   explicit Words(std::vector<std::uint64_t>& key) noexcept : key_(key) {}
@@ -119,18 +119,17 @@ class Words {
   }
 
  private:
-  static constexpr std::size_t most = 32;
+  static constexpr std::size_t most = 256;
   std::vector<std::uint64_t>& key_;
   std::uint64_t words_[most];
   std::size_t count_ = 0;
 };
 
 /// Words of one node. Attributes that are arguments go to the argument block instead, in order.
-void add_key(Capture& c, const Node* node, std::uint8_t flag) {
+void add_key(Capture& c, Words& key, const Node* node, std::uint8_t flag) {
   const bool leaf = flag & is_leaf;
   const OpId op = leaf ? data_op() : node->op;
   const OpInfo& row = info(op);
-  Words key(c.key);
   // A leaf's place in its buffer does not matter; which of a node's outputs are meant does.
   key.push_back(std::uint64_t(op) | std::uint64_t(node->dtype) << 16 |
                 std::uint64_t(node->rank) << 24 | std::uint64_t(device_of(node, leaf).code()) << 28 |
@@ -146,7 +145,6 @@ void add_key(Capture& c, const Node* node, std::uint8_t flag) {
   }
   if (leaf) {
     c.leaves.push_back(node->ordinal);
-    key.put();
     return;
   }
   if (node->slot) c.assigned.emplace_back(node->ordinal, no_vertex);
@@ -163,7 +161,6 @@ void add_key(Capture& c, const Node* node, std::uint8_t flag) {
     if (present >> i & 1) key.push_back(static_cast<std::uint64_t>(node->attrs.v[i]));
   for (const Edge edge : node->inputs())
     key.push_back(std::uint64_t(edge.node()->ordinal) << 8 | edge.output());
-  key.put();
 }
 
 std::uint32_t replaced_leaf(const Capture& c, const Node* assigned) noexcept {
@@ -221,7 +218,9 @@ void capture_nodes(std::span<const Ref> roots, Capture& c) {
   c.arguments.clear();
   c.leaves.clear();
   c.assigned.clear();
-  for (std::size_t i = 0; i < c.nodes.size(); ++i) add_key(c, c.nodes[i], c.flags[i]);
+  Words key(c.key);
+  for (std::size_t i = 0; i < c.nodes.size(); ++i) add_key(c, key, c.nodes[i], c.flags[i]);
+  key.put();
   find_replaced(c);
   c.hash = hash_words(c.key);
 }

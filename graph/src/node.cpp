@@ -219,12 +219,6 @@ Node* new_node(OpId op, std::uint32_t input_count, Where at) {
   return node;
 }
 
-void set_input(Node* node, std::uint32_t i, Ref source) noexcept {
-  source.node->counts.fetch_add(one_edge, std::memory_order_relaxed);
-  (node->input_count <= Node::inline_inputs ? node->inputs_inline : node->inputs_more)[i] =
-      Edge(source);
-}
-
 void drop_inputs(Node* node) noexcept {
   const std::uint32_t count = node->input_count;
   Edge* edges = count <= Node::inline_inputs ? node->inputs_inline : node->inputs_more;

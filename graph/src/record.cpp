@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cstring>
 #include <sstream>
 
 #include <weft/graph/detail/evaluator.h>
@@ -303,6 +304,12 @@ PointwiseTypes pointwise_types(const OpInfo& op, std::span<const Operand> operan
   return {common, common};
 }
 
+/// Whether operands that all have this dtype give a result of it, without conversions.
+bool keeps_dtype(DTypeRule rule, DType dtype) noexcept {
+  return rule == DTypeRule::arithmetic ||
+         (is_floating(dtype) && (rule == DTypeRule::floating || rule == DTypeRule::numeric));
+}
+
 constexpr std::size_t most_operands = 3;
 
 bool same_shape(Ref a, Ref b) noexcept {
@@ -323,7 +330,7 @@ Shape broadcast_all(const char* op, std::span<const Ref> tensors, Where at) {
 void copy_shape(Node* node, Ref from) noexcept {
   if (from.output) return set_shape(node, from.node->shape(from.output));
   node->rank = from.node->rank;
-  std::copy_n(from.node->dims, max_rank, node->dims);  // all: a fixed number takes no call
+  std::memcpy(node->dims, from.node->dims, sizeof node->dims);  // all: a fixed size takes no call
 }
 
 }  // namespace
@@ -351,10 +358,10 @@ Tensor record_pointwise(OpId op, std::span<const Operand> operands) {
                              ": no operand is a tensor; make one with tensor(...)");
   Shape shape;
   if (!one_shape) shape = broadcast_all(row.name.data(), {tensors, tensor_count}, at);
+  const DType first_dtype = tensors[0].node->dtype_of(tensors[0].output);
   const PointwiseTypes types =
-      same_dtype && tensor_count == operands.size() && row.rule == DTypeRule::arithmetic
-          ? PointwiseTypes{tensors[0].node->dtype_of(tensors[0].output),
-                           tensors[0].node->dtype_of(tensors[0].output)}
+      same_dtype && tensor_count == operands.size() && keeps_dtype(row.rule, first_dtype)
+          ? PointwiseTypes{first_dtype, first_dtype}
           : pointwise_types(row, operands);
   // All bits of a bool are one: flipping them is its negation.
   if (row.rule == DTypeRule::integral && operands.size() == 1 && types.operand == DType::bool_)

@@ -23,7 +23,7 @@ struct Seeds {
 
 Seeds wanted_seeds() {
 #ifdef NDEBUG
-  Seeds seeds{0, 1000};
+  Seeds seeds{0, 5000};  // enough for every cell of the coverage
 #else
   Seeds seeds{0, 200};  // debug builds, sanitizers
 #endif

@@ -2,9 +2,9 @@
 //
 // Leaves and random draws stay apart: two numbers that happen to be equal now may differ when the
 // plan runs again.
-#include <unordered_map>
-
 #include <weft/graph/detail/passes.h>
+
+#include "hash_index.h"
 
 namespace weft::detail {
 
@@ -68,12 +68,11 @@ class Merger {
     std::uint64_t hash = 0;
     if (mergeable) {
       hash = hash_of_vertex(vertex);
-      const auto [first, last] = known_.equal_range(hash);
-      for (auto it = first; it != last; ++it)
-        if (same(it->second, vertex)) return merge(v, it->second);
+      const VertexId equal = known_.find(hash, [&](VertexId candidate) { return same(candidate, vertex); });
+      if (equal != HashIndex::none) return merge(v, equal);
     }
     new_[v] = builder_.add(vertex, edges_);
-    if (mergeable) known_.emplace(hash, new_[v]);
+    if (mergeable) known_.add(hash, new_[v]);
   }
 
   void merge(VertexId v, VertexId into) {
@@ -90,11 +89,11 @@ class Merger {
     if (old == identity_map) return old;
     const IndexMap& map = old_.maps[old];
     const std::uint64_t hash = hash_of(map);
-    const auto [first, last] = maps_.equal_range(hash);
-    for (auto it = first; it != last; ++it)
-      if (graph().maps[it->second] == map) return it->second;
+    const std::uint32_t equal =
+        maps_.find(hash, [&](std::uint32_t number) { return graph().maps[number] == map; });
+    if (equal != HashIndex::none) return equal;
     const std::uint32_t number = graph().add_map(map);
-    maps_.emplace(hash, number);
+    maps_.add(hash, number);
     return number;
   }
 
@@ -131,8 +130,7 @@ class Merger {
   std::vector<VertexId> new_;
   std::vector<bool> needed_;
   std::vector<InEdge> edges_;
-  std::unordered_multimap<std::uint64_t, VertexId> known_;
-  std::unordered_multimap<std::uint64_t, std::uint32_t> maps_;
+  HashIndex known_, maps_;
 };
 
 }  // namespace

@@ -63,6 +63,9 @@ struct NodeExtra {
 struct alignas(64) Node {
   static constexpr int inline_inputs = 3;
 
+  // In four cache lines, by who touches them: a plan that is found again reads the first two of a
+  // node, recording writes three.
+
   // Low half: edges from other nodes. High half: handles of the program. At zero the node dies.
   std::atomic<std::uint64_t> counts;
   OpId op;
@@ -77,20 +80,23 @@ struct alignas(64) Node {
   bool weak_scalar;        // a C++ number: its value is an argument, its dtype yields in promotion
   std::uint32_t mark;      // planner's scratch, under the engine lock: epoch of the last visit
   std::uint32_t ordinal;   // and the number given then
-  Edge inputs_inline[inline_inputs];
-  Edge* inputs_more;       // when input_count > inline_inputs; owned
-  std::int64_t dims[max_rank];
-  Attrs attrs;
-  Storage storage;         // of output 0, once issued
-  NodeExtra* extra;        // null unless output_count > 1; owned
-  VariableSlot* slot;      // of a variable leaf; counted by the slot's own count
-  const ScopeName* scope;  // interned, never freed
-  const char* file;
-  std::shared_ptr<Completion> completion;  // of the run that makes the value; null: it is there
   std::int32_t line;
+  Edge inputs_inline[inline_inputs];
+
+  Attrs attrs;
+  VariableSlot* slot;      // of a variable leaf; counted by the slot's own count
+  std::int64_t dims[max_rank];
+
+  const char* file;
+  const ScopeName* scope;  // interned, never freed
   std::uint32_t epoch;     // its thread's count of flushes when it was recorded
-  Node* next_free;         // slab's free list, and the worklist of teardown
   std::uint32_t serial;    // how many its thread had recorded in this epoch, itself among them
+
+  Storage storage;         // of output 0, once issued
+  std::shared_ptr<Completion> completion;  // of the run that makes the value; null: it is there
+  NodeExtra* extra;        // null unless output_count > 1; owned
+  Edge* inputs_more;       // when input_count > inline_inputs; owned
+  Node* next_free;         // slab's free list, and the worklist of teardown
 
   std::span<const Edge> inputs() const noexcept {
     return {input_count <= inline_inputs ? inputs_inline : inputs_more, input_count};
@@ -131,7 +137,11 @@ void destroy(Node* node) noexcept;
 /// the current scope. The one place that allocates nodes; throws OutOfMemoryError.
 Node* new_node(OpId op, std::uint32_t input_count, Where at);
 /// Links input `i`; counts the edge.
-void set_input(Node* node, std::uint32_t i, Ref source) noexcept;
+inline void set_input(Node* node, std::uint32_t i, Ref source) noexcept {
+  source.node->counts.fetch_add(one_edge, std::memory_order_relaxed);
+  (node->input_count <= Node::inline_inputs ? node->inputs_inline : node->inputs_more)[i] =
+      Edge(source);
+}
 /// Lets go of all inputs (an evaluated node without history).
 void drop_inputs(Node* node) noexcept;
 /// Visits the live nodes that the calling thread recorded since `reset_pending_count`, in slab
