@@ -6,6 +6,7 @@
 #include <bit>
 #include <cstdio>
 #include <limits>
+#include <memory>
 #include <new>
 
 #include "devices.h"
@@ -113,17 +114,15 @@ BufferRef BufferPool::allocate(std::size_t bytes) {
     }
   }
   static_assert(alignof(PooledBuffer) <= __STDCPP_DEFAULT_NEW_ALIGNMENT__);
-  void* const cell =
-      ::operator new(std::max(sizeof(PooledBuffer), sizeof(FreeBlock)), std::nothrow);
+  constexpr auto free_cell = [](void* cell) { ::operator delete(cell); };
+  std::unique_ptr<void, decltype(free_cell)> cell(
+      ::operator new(std::max(sizeof(PooledBuffer), sizeof(FreeBlock)), std::nothrow));
   if (!cell) return {};
-  const std::uintptr_t address = backend_.allocate(device_, size.bytes);
-  if (address == 0) {
-    ::operator delete(cell);
-    return {};
-  }
+  const std::uintptr_t address = backend_.allocate(device_, size.bytes);  // or throws
+  if (address == 0) return {};
   const ForkSafeLock lock(mutex_);
   ++stats_.allocations;
-  return make(cell, address, bytes);
+  return make(cell.release(), address, bytes);
 }
 
 // Under the lock.
