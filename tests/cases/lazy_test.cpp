@@ -1,33 +1,15 @@
 // Public cases about laziness, plan caching, fusion and layout.
-#include <pthread.h>
-
 #include <cmath>
-#include <functional>
 #include <limits>
 #include <vector>
 
 #include "cases/cases.h"
+#include "support/small_stack.h"
 
 using namespace weft;
 using namespace weft::cases;
 
 namespace {
-
-/// Runs f on a thread whose stack is this small.
-void on_small_stack(std::size_t bytes, const std::function<void()>& f) {
-  pthread_attr_t attributes;
-  REQUIRE(pthread_attr_init(&attributes) == 0);
-  REQUIRE(pthread_attr_setstacksize(&attributes, bytes) == 0);
-  pthread_t thread;
-  const auto enter = [](void* context) -> void* {
-    (*static_cast<const std::function<void()>*>(context))();
-    return nullptr;
-  };
-  REQUIRE(pthread_create(&thread, &attributes, enter,
-                         const_cast<std::function<void()>*>(&f)) == 0);
-  REQUIRE(pthread_join(thread, nullptr) == 0);
-  pthread_attr_destroy(&attributes);
-}
 
 /// Nothing is flushed by itself while it lives: a program is captured in one piece.
 struct Unlimited {
@@ -166,13 +148,13 @@ CASE(14, "NaN and infinities are numbers like others") {
 CASE(15, "deep graphs neither overflow a stack nor when dropped") {
   const Unlimited guard;
   for (const Device device : every_device()) {
-    on_small_stack(256 << 10, [&] {
+    test::on_small_stack([&] {
       Tensor x = zeros({}, {.device = device});
       for (int i = 0; i < 150000; ++i) x = x + 1;
       CHECK(x.item<float>() == 150000);
     });
   }
-  on_small_stack(256 << 10, [] {
+  test::on_small_stack([] {
     {
       Tensor dropped = zeros({3}, {.dtype = f64});
       for (int i = 0; i < 150000; ++i) dropped = dropped + 1;

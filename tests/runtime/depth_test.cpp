@@ -1,8 +1,4 @@
 // Programs of a million ops, on a small stack; loops that never read.
-#include <pthread.h>
-
-#include <exception>
-#include <functional>
 #include <ostream>
 #include <streambuf>
 
@@ -13,37 +9,13 @@
 #include "support/alloc_faults.h"
 #include "support/catch.h"
 #include "support/sanitized.h"
+#include "support/small_stack.h"
 
 namespace {
 
 using namespace weft;
 
 constexpr int depth = test::scaled(1'000'000, 20'000);
-
-/// Runs the work on a thread with a stack of 256 KiB, and throws what it throws.
-void on_small_stack(std::function<void()> work) {
-  struct Call {
-    std::function<void()> work;
-    std::exception_ptr error;
-  } call{std::move(work), nullptr};
-  pthread_attr_t attributes;
-  REQUIRE(pthread_attr_init(&attributes) == 0);
-  REQUIRE(pthread_attr_setstacksize(&attributes, std::size_t{256} << 10) == 0);
-  pthread_t thread;
-  const auto run = [](void* data) -> void* {
-    Call& mine = *static_cast<Call*>(data);
-    try {
-      mine.work();
-    } catch (...) {
-      mine.error = std::current_exception();
-    }
-    return nullptr;
-  };
-  REQUIRE(pthread_create(&thread, &attributes, run, &call) == 0);
-  pthread_join(thread, nullptr);
-  pthread_attr_destroy(&attributes);
-  if (call.error) std::rethrow_exception(call.error);
-}
 
 /// Takes everything, keeps its length.
 struct Counting : std::streambuf {
@@ -78,7 +50,7 @@ struct Pending {
 TEST_CASE("depth: a long chain is recorded, run and dropped on a small stack", "[depth]") {
   const Pending unbounded(std::size_t{1} << 40);
   float value = 0;
-  on_small_stack([&] {
+  test::on_small_stack([&] {
     const Tensor one = tensor({1.0f, 1.0f});
     Tensor dropped = one;
     for (int i = 0; i < depth; ++i) dropped = dropped + one;
@@ -93,7 +65,7 @@ TEST_CASE("depth: a long chain is recorded, run and dropped on a small stack", "
 TEST_CASE("depth: a long chain is differentiated on a small stack", "[depth]") {
   const Pending unbounded(std::size_t{1} << 40);
   float gradient = 0, value = 0;
-  on_small_stack([&] {
+  test::on_small_stack([&] {
     const Variable start = variable(tensor(3.0f));
     const Tensor one = tensor(1.0f);
     Tensor x = start.value();
@@ -109,7 +81,7 @@ TEST_CASE("depth: a long chain is differentiated on a small stack", "[depth]") {
 TEST_CASE("depth: a long chain is drawn on a small stack", "[depth]") {
   const Pending unbounded(std::size_t{1} << 40);
   std::size_t graph = 0, plan = 0, steps = 0;
-  on_small_stack([&] {
+  test::on_small_stack([&] {
     Tensor x = tensor({1.0f});
     const Tensor one = x;
     for (int i = 0; i < depth / 4; ++i) x = x + one;
