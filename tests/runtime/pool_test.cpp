@@ -6,10 +6,12 @@
 #include <vector>
 
 #include <weft/runtime/memory.h>
+#include <weft/runtime/sim.h>
 
 #include "backend.h"
 #include "buffer_pool.h"
 #include "host_calls.h"
+#include "support/alloc_faults.h"
 #include "support/catch.h"
 
 namespace {
@@ -69,6 +71,29 @@ TEST_CASE("pool: size classes", "[pool]") {
   CHECK(size_class_of(std::size_t{1} << 30).bytes == std::size_t{1} << 30);
   CHECK(size_class_of((std::size_t{1} << 30) + 1).bytes == (std::size_t{5} << 28));
   CHECK(size_class_of(std::size_t{1} << 62).index < 256);
+}
+
+TEST_CASE("pool: an allocation that fails halfway loses nothing", "[pool]") {
+  sim::enable(1);
+  for (const Device device : {Device::cpu(), Device::sim(0)}) {
+    BufferPool pool(detail::backend(device.kind()), device, 0);
+    pool.allocate(64);  // the device's own lists
+    for (int k = 1;; ++k) {
+      const auto before = test::outstanding_allocations().blocks;
+      bool fired = false;
+      {
+        const test::AllocationFault fault(k);
+        try {
+          pool.allocate(64);
+        } catch (const std::bad_alloc&) {
+        }
+        fired = fault.has_fired();
+      }
+      CHECK(test::outstanding_allocations().blocks == before);
+      CHECK(pool.stats().tensors == 0);
+      if (!fired) break;
+    }
+  }
 }
 
 TEST_CASE("pool: blocks are reused and counted", "[pool]") {
