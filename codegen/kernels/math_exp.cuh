@@ -159,7 +159,7 @@ WEFT_FN float wf_tanh(float x) {
   float r = wf_fma(n, -0x1.62e4p-1f, b);
   r = wf_fma(n, -0x1.7f7d1cp-20f, r);
   float y = 1.0f + wf_fma(r * r, wf__exp_poly(r), r);
-  float big = 1.0f - wf_div(2.0f, wf_fma(y, wf__pow2_magic(m), 1.0f));
+  float big = 1.0f - wf__two_over(wf_fma(y, wf__pow2_magic(m), 1.0f));
   return wf_copysign(a < 0.55f ? small : big, x);
 }
 WEFT_FN double wf_tanh(double x) {

@@ -323,18 +323,29 @@ WEFT_FN double wf_to_f64(float x) { return double(x); }
 WEFT_FN double wf_to_f64(double x) { return x; }
 
 // ---- half precision ---------------------------------------------------------
-// Round to nearest even, subnormals kept, overflow to infinity; NaN becomes the
-// positive quiet NaN (0x7e00, 0x7fc0).
+// Round to nearest even, subnormals kept, overflow to infinity; NaN becomes one
+// NaN (0x7e00, 0x7fc0; of the device's instructions 0x7fff).
 
 WEFT_FN float wf_f16_to_f32(wf_u16 h) {
+#ifdef WEFT_DEVICE
+  float x;
+  asm("cvt.f32.f16 %0, %1;" : "=f"(x) : "h"(h));
+  return x;
+#else
   wf_u32 u = wf_u32(h);
   wf_u32 b = (u & 0x7fffu) << 13;
   wf_u32 f = wf_bits(wf_from_bits(b) * 0x1p112f);  // exact for normal and subnormal
   f = b >= 0x0f800000u ? b | 0x7f800000u : f;
   return wf_from_bits(f | ((u & 0x8000u) << 16));
+#endif
 }
 WEFT_FN double wf_f16_to_f64(wf_u16 h) { return double(wf_f16_to_f32(h)); }
 WEFT_FN wf_u16 wf_f32_to_f16(float x) {
+#ifdef WEFT_DEVICE
+  wf_u16 h;
+  asm("cvt.rn.f16.f32 %0, %1;" : "=h"(h) : "f"(x));
+  return h;
+#else
   wf_u32 b = wf_bits(x);
   wf_u32 a = b & 0x7fffffffu;
   wf_u32 n = ((a + 0xfffu + ((a >> 13) & 1u)) >> 13) - (112u << 10);
@@ -343,18 +354,30 @@ WEFT_FN wf_u16 wf_f32_to_f16(float x) {
   wf_u32 r = a < 0x38800000u ? s : n;
   r = a > 0x7f800000u ? 0x7e00u : r | ((b >> 16) & 0x8000u);
   return wf_u16(r);
+#endif
 }
 WEFT_FN float wf_bf16_to_f32(wf_u16 h) { return wf_from_bits(wf_u32(h) << 16); }
 WEFT_FN double wf_bf16_to_f64(wf_u16 h) { return double(wf_bf16_to_f32(h)); }
 WEFT_FN wf_u16 wf_f32_to_bf16(float x) {
+#ifdef WEFT_DEVICE
+  wf_u16 h;
+  asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(h) : "f"(x));
+  return h;
+#else
   wf_u32 b = wf_bits(x);
   wf_u32 r = (b + 0x7fffu + ((b >> 16) & 1u)) >> 16;
   return wf_u16(x != x ? 0x7fc0u : r);
+#endif
 }
 // From double in one rounding: the double is first rounded to the target's
 // precision (or, below its normal range, to its smallest unit), then narrowed
 // exactly.
 WEFT_FN wf_u16 wf_f64_to_f16(double x) {
+#ifdef WEFT_DEVICE
+  wf_u16 h;
+  asm("cvt.rn.f16.f64 %0, %1;" : "=h"(h) : "d"(x));
+  return h;
+#else
   wf_u64 a = wf_bits(x) & 0x7fffffffffffffffull;
   wf_u64 n = (a + 0x1ffffffffffull + ((a >> 42) & 1ull)) & 0xfffffc0000000000ull;
   double s = (wf_from_bits(a) + 0x1p28) - 0x1p28;
@@ -362,6 +385,7 @@ WEFT_FN wf_u16 wf_f64_to_f16(double x) {
   float f = float(r < 65536.0 ? r : 65536.0);
   wf_u32 h = wf_u32(wf_f32_to_f16(f)) | wf_u32((wf_bits(x) >> 48) & 0x8000ull);
   return wf_u16(x != x ? 0x7e00u : h);
+#endif
 }
 WEFT_FN wf_u16 wf_f64_to_bf16(double x) {
   wf_u64 a = wf_bits(x) & 0x7fffffffffffffffull;

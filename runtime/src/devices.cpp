@@ -1,4 +1,4 @@
-// Which devices there are. No CUDA backend is built in yet.
+// Which devices there are.
 #include "devices.h"
 
 #include <weft/runtime/device.h>
@@ -6,19 +6,22 @@
 
 #include "backend.h"
 #include "cpu/cpu_backend.h"
+#include "cuda/cuda_backend.h"
 #include "sim/sim_backend.h"
 
 namespace weft::detail {
 namespace {
 
-constexpr const char* why_no_gpu = "this build of weft has no CUDA backend";
-
 [[noreturn]] void fail_no_gpu(int index, Where at) {
   const std::string name = Device::cuda(index).str();
-  if (cuda::device_count() == 0)
-    fail<DeviceError>(at, name + ": no usable GPU: " + why_no_gpu +
+  std::string why;
+  const int count = cuda_device_count(&why);
+  if (count == 0)
+    fail<DeviceError>(at, name + ": no usable GPU: " + why +
                               "; use \"cpu\", or best_device() to take a GPU where there is one");
-  fail<DeviceError>(at, name + ": no such GPU: there are " + std::to_string(cuda::device_count()));
+  fail<DeviceError>(at, name + ": no such GPU: there " +
+                            (count == 1 ? "is 1, \"cuda:0\"" : "are " + std::to_string(count)) +
+                            "; ask cuda::device_count() first");
 }
 
 [[noreturn]] void fail_no_sim(int index, Where at) {
@@ -35,7 +38,7 @@ Backend& backend(DeviceKind kind) {
   switch (kind) {
     case DeviceKind::cpu: return cpu_backend();
     case DeviceKind::sim: return sim_backend();
-    case DeviceKind::cuda: fail_no_gpu(0, {});
+    case DeviceKind::cuda: return cuda_backend();
     case DeviceKind::automatic: break;
   }
   broken("a backend is asked for a device that has been decided", __FILE__, __LINE__);
@@ -84,24 +87,6 @@ void synchronize(Device device, Where at) {
 }
 
 namespace cuda {
-
-bool is_available() noexcept { return device_count() > 0; }
-int device_count() noexcept { return 0; }
-int driver_version() noexcept { return 0; }
-int runtime_version() noexcept { return 0; }
-int nvrtc_version() noexcept { return 0; }
-
-std::string device_name(int index, Where at) { return properties(index, at).name; }
-
-DeviceProperties properties(int index, Where at) {
-  if (index < 0 || index >= device_count())
-    detail::fail<DeviceError>(
-        at, "cuda: no GPU number " + std::to_string(index) + ": there are " +
-                std::to_string(device_count()) +
-                (device_count() == 0 ? std::string(": ") + detail::why_no_gpu : std::string()) +
-                "; ask device_count() first");
-  return {};
-}
 
 DeviceGuard::DeviceGuard(int index, Where at) : before_(current_device()) { set_device(index, at); }
 

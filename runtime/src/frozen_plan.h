@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <weft/codegen/program.h>
@@ -89,6 +90,8 @@ struct FrozenPlan {
   std::vector<std::uint32_t> fallible;  // steps whose error names a line of the program
   Graph graph;              // as planned: for pictures
   bool has_picture = true;
+  /// What backends have made of the steps, by device. Under the engine lock.
+  mutable std::vector<std::pair<Device, std::shared_ptr<void>>> device_code;
   /// A plan that is only run needs no graph.
   void drop_picture() noexcept;
 };

@@ -58,13 +58,26 @@ void Run::fail_with(std::exception_ptr error_found) noexcept {
 
 void Run::signal(std::uint32_t event) noexcept {
   const std::lock_guard lock(mutex_);
-  events_[event] = true;
+  events_[event].has_happened = true;
   changed_.notify_all();
+}
+
+void Run::queued(std::uint32_t event, std::shared_ptr<void> of_device) noexcept {
+  const std::lock_guard lock(mutex_);
+  events_[event].queued = std::move(of_device);
+  changed_.notify_all();
+}
+
+std::shared_ptr<void> Run::await_queued(std::uint32_t event) noexcept {
+  std::unique_lock lock(mutex_);
+  const Event& awaited = events_[event];
+  changed_.wait(lock, [&] { return awaited.has_happened || awaited.queued; });
+  return awaited.has_happened ? nullptr : awaited.queued;
 }
 
 void Run::await(std::uint32_t event) noexcept {
   std::unique_lock lock(mutex_);
-  changed_.wait(lock, [&] { return bool(events_[event]); });
+  changed_.wait(lock, [&] { return events_[event].has_happened; });
 }
 
 std::uintptr_t Run::address_of(std::uint32_t buffer) const noexcept {
@@ -157,20 +170,21 @@ void Run::open() noexcept {
   changed_.notify_all();
 }
 
-void Run::await_start() {
+void Run::await_start(const void* queue) noexcept {
   if (gated) {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [this] { return open_; });
   }
   for (const std::shared_ptr<Completion>& run : follows) run->wait();
   for (const std::shared_ptr<Completion>& leaf : depends) {
+    if (queue && leaf->order() == queue) continue;
     leaf->wait();
     if (const std::exception_ptr upstream = leaf->failure()) fail_with(upstream);
   }
 }
 
 void Run::execute(std::uint32_t first, std::uint32_t last, StepObserver* observer) noexcept {
-  await_start();
+  await_start(nullptr);
   for (std::uint32_t i = first; i < last; ++i) {
     const FrozenStep& step = plan_->steps[i];
     if (step.kind == StepKind::wait) await(step.event);

@@ -103,9 +103,17 @@ class Run {
   /// Lets a gated run start.
   void open() noexcept;
 
-  // Events of this run, for devices that the host simulates.
+  // Events of this run.
   void signal(std::uint32_t event) noexcept;
   void await(std::uint32_t event) noexcept;
+  /// A device's own event stands for it: other streams of such devices need not wait on the host.
+  void queued(std::uint32_t event, std::shared_ptr<void> of_device) noexcept;
+  /// Waits until the event has happened, or is queued: what stands for it; null where it has.
+  std::shared_ptr<void> await_queued(std::uint32_t event) noexcept;
+
+  /// Waits for what must have ended before the run's first step on a queue; null: any. What was
+  /// queued there before need not have.
+  void await_start(const void* queue) noexcept;
 
   /// Address of a plan buffer in its device's address space.
   std::uintptr_t address_of(std::uint32_t buffer) const noexcept;
@@ -117,7 +125,6 @@ class Run {
  private:
   void carry_out(const FrozenStep& step, std::uint32_t number);
   void move_data(const FrozenStep& step);
-  void await_start();
   void end() noexcept;
   std::exception_ptr located_failure() const;
   void release(std::vector<Storage>& storages) noexcept;
@@ -127,7 +134,11 @@ class Run {
   std::vector<Storage> leaves_, outputs_;
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::vector<bool> events_;
+  struct Event {
+    bool has_happened = false;
+    std::shared_ptr<void> queued;
+  };
+  std::vector<Event> events_;
   bool open_ = false;
   std::exception_ptr failure_;
   std::atomic<bool> failed_{false};

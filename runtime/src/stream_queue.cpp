@@ -120,7 +120,7 @@ void StreamQueue::drain() noexcept {
   const std::uint32_t target = submitted_.load(std::memory_order_acquire);
   for (;;) {
     const std::uint32_t done = completed_.load(std::memory_order_acquire);
-    if (static_cast<std::int32_t>(done - target) >= 0) return;
+    if (static_cast<std::int32_t>(done - target) >= 0) return settle();
     wait_for_change(completed_, done);
   }
 }

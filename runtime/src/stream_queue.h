@@ -42,6 +42,8 @@ class StreamQueue {
   ~StreamQueue() = default;
   /// Called on the queue's thread.
   virtual void carry_out(Segment& segment) noexcept = 0;
+  /// Waits for what was carried out and goes on elsewhere; part of `drain`.
+  virtual void settle() noexcept {}
 
  private:
   static void drain_all() noexcept;

@@ -15,6 +15,20 @@ inline constexpr bool sanitized = false;
 inline constexpr bool sanitized = false;
 #endif
 
+// A thread's sanitizer starts no threads in a forked child, and reports races in libraries that were
+// not built with it.
+#if defined(__SANITIZE_THREAD__)
+inline constexpr bool thread_sanitized = true;
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+inline constexpr bool thread_sanitized = true;
+#else
+inline constexpr bool thread_sanitized = false;
+#endif
+#else
+inline constexpr bool thread_sanitized = false;
+#endif
+
 /// A size for tests whose time grows with it.
 constexpr int scaled(int full, int under_sanitizer) noexcept {
   return sanitized ? under_sanitizer : full;

@@ -1,0 +1,127 @@
+#include "cuda_code.h"
+
+#include <bit>
+
+#include "../run.h"
+#include "cuda_device.h"
+
+namespace weft::detail {
+
+namespace {
+
+constexpr int largest_vector = 4;            // 16 bytes
+constexpr std::uint32_t free_shared_bytes = 48 * 1024;  // beyond, a function must ask
+constexpr int attribute_dynamic_shared = 8;
+
+int alignment_of(std::uintptr_t address) noexcept {
+  return std::min(largest_vector, address ? std::countr_zero(address) : largest_vector);
+}
+
+KernelOperand operand_of(const ResolvedOperand& resolved) {
+  KernelOperand operand;
+  operand.dtype = resolved.dtype;
+  operand.rank = resolved.rank;
+  for (int d = 0; d < resolved.rank; ++d) {
+    operand.shape[d] = resolved.shape[d];
+    operand.strides[d] = resolved.strides[d];
+  }
+  operand.alignment = 1u << alignment_of(resolved.data);
+  return operand;
+}
+
+KernelStep kernel_step(const Run& run, const FrozenStep& step) {
+  KernelStep kernel;
+  kernel.op = step.op;
+  kernel.attrs = step.attrs;
+  kernel.program = step.program.get();
+  kernel.guards_state = step.guards_state;
+  for (const StepInput& input : step.inputs) kernel.inputs.push_back(operand_of(run.resolve(input)));
+  for (const StepOutput& output : step.outputs)
+    kernel.outputs.push_back(operand_of(run.resolve(output)));
+  return kernel;
+}
+
+/// Two bits and a half an operand would do: three.
+std::vector<std::uint8_t> alignments_of(const Run& run, const FrozenStep& step) {
+  std::vector<std::uint8_t> key;
+  key.reserve(step.inputs.size() + step.outputs.size());
+  for (const StepInput& input : step.inputs)
+    key.push_back(static_cast<std::uint8_t>(alignment_of(run.resolve(input).data)));
+  for (const StepOutput& output : step.outputs)
+    key.push_back(static_cast<std::uint8_t>(alignment_of(run.resolve(output).data)));
+  return key;
+}
+
+bool has_kernels(const FrozenStep& step) {
+  return step.kind == StepKind::kernel || step.kind == StepKind::library;
+}
+
+}  // namespace
+
+CudaPlanCode::Variant& CudaPlanCode::variant_of(CudaDevice& device, const Run& run,
+                                                std::uint32_t number) {
+  const FrozenStep& step = run.plan().steps[number];
+  std::vector<std::uint8_t> alignments = alignments_of(run, step);
+  auto& variants = steps_[number];
+  for (const auto& variant : variants)
+    if (variant->alignments == alignments) return *variant;
+  auto made = std::make_unique<Variant>();
+  made->alignments = std::move(alignments);
+  made->code.sequence = emit(kernel_step(run, step), device.facts());
+  for (const KernelLaunch& launch : made->code.sequence.launches)
+    made->builds.push_back(device.calls().takes_texts
+                               ? nullptr
+                               : kernel_builder().request(launch.source, device.arch()));
+  variants.push_back(std::move(made));
+  return *variants.back();
+}
+
+std::vector<const CudaCode*> CudaPlanCode::prepare(CudaDevice& device, const Run& run,
+                                                   std::uint32_t first, std::uint32_t last) {
+  std::vector<Variant*> variants;
+  for (std::uint32_t i = first; i < last; ++i)
+    variants.push_back(has_kernels(run.plan().steps[i]) ? &variant_of(device, run, i) : nullptr);
+  std::vector<const CudaCode*> code;
+  for (Variant* variant : variants) {
+    code.push_back(variant ? &variant->code : nullptr);
+    if (!variant) continue;
+    CudaCode& loaded = variant->code;
+    if (loaded.functions.size() == loaded.sequence.launches.size()) continue;
+    const WithContext with(device);
+    loaded.functions.clear();
+    for (std::size_t k = 0; k < loaded.sequence.launches.size(); ++k)
+      loaded.functions.push_back(
+          device.modules().load(device, loaded.sequence.launches[k], variant->builds[k]));
+    variant->builds.clear();
+    variant->builds.shrink_to_fit();
+  }
+  return code;
+}
+
+CuFunction CudaModules::load(CudaDevice& device, const KernelLaunch& launch,
+                             const KernelHandle& build) {
+  const auto found = functions_.find(launch.source->text);
+  if (found != functions_.end()) return found->second;
+  const Cubin cubin = build ? kernel_builder().wait(build) : nullptr;
+  const DriverCalls& calls = device.calls();
+  CuModule module = nullptr;
+  device.check(
+      calls.load_module(&module, cubin ? cubin->data() : launch.source->text.c_str()),
+      "cuModuleLoadData");
+  CuFunction function = nullptr;
+  try {
+    device.check(calls.get_function(&function, module, launch.source->entry.c_str()),
+                 "cuModuleGetFunction");
+    if (launch.shared_bytes > free_shared_bytes)
+      device.check(calls.set_function_attribute(function, attribute_dynamic_shared,
+                                                static_cast<int>(device.facts().shared_bytes)),
+                   "cuFuncSetAttribute");
+    functions_.emplace(launch.source->text, function);
+  } catch (...) {
+    calls.unload_module(module);
+    throw;
+  }
+  return function;
+}
+
+}  // namespace weft::detail

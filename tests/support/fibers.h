@@ -1,0 +1,57 @@
+// The threads of one block as fibers that switch where they wait for each other.
+#pragma once
+
+#include <ucontext.h>
+
+#include <memory>
+#include <vector>
+
+#include "support/gpu_machine.h"
+
+namespace weft::testing {
+
+class BlockFibers {
+ public:
+  /// Runs `thread(words)` as each thread of a block, `variables.threads` saying how many there are.
+  /// Throws std::runtime_error where they wait for each other in vain.
+  void run(const shim::Variables& variables, void (*thread)(const void*), const void* words,
+           shim::Machine& machine);
+
+ private:
+  enum class State { ready, at_block, at_warp, at_shuffle, at_ballot, ended };
+  struct Fiber {
+    ucontext_t context;
+    State state;
+    unsigned mask;
+    int predicate;
+    void* value;
+    int size, source;
+    unsigned result;
+  };
+
+  static void main();
+  static int block_barrier(int predicate);
+  static void warp_barrier(unsigned mask);
+  static void shuffle(unsigned mask, void* value, int size, int source);
+  static unsigned ballot(unsigned mask, int predicate);
+  static Fiber& wait(State state, unsigned mask);
+
+  void start(std::size_t thread);
+  void resume(std::size_t thread);
+  bool release_block();
+  bool release_warp(std::size_t first, Fiber& waiting);
+  bool release_warps();
+  void exchange(std::size_t first, unsigned mask, State state);
+
+  static constexpr std::size_t stack_bytes = 64 * 1024;
+  std::unique_ptr<char[]> stacks_;
+  std::vector<Fiber> fibers_;
+  std::size_t count_ = 0, capacity_ = 0, current_ = 0;
+  ucontext_t scheduler_;
+  const shim::Variables* variables_ = nullptr;
+  shim::Machine* machine_ = nullptr;
+  void (*run_)(const void*) = nullptr;
+  const void* words_ = nullptr;
+};
+
+}  // namespace weft::testing
