@@ -3,19 +3,28 @@
 
 #include <new>
 #include <span>
+#include <utility>
 
 #include <weft/graph/detail/variable.h>
 #include <weft/graph/tensor.h>
 
 namespace weft {
 
+void detail::fail_wide_number(Where at) {
+  fail<ValueError>(at, "an unsigned number of 2 to the 63 or more fits no dtype; give a smaller one, "
+                       "or a decimal");
+}
+
 TensorArg::TensorArg(const Tensor& tensor, Where at) noexcept : ref_(tensor.ref()), at_(at) {}
+
+TensorArg::TensorArg(Tensor&& tensor, Where at) noexcept
+    : ref_(tensor.ref()), held_(detail::Hold::as_edge(std::move(tensor.handle_))), at_(at) {}
 
 TensorArg::TensorArg(const Variable& variable, Where at) : at_(at) {
   if (!variable.defined()) return;
   const std::lock_guard lock(variable.slot()->mutex);
-  held_ = detail::Handle(variable.slot()->value.ref());
-  ref_ = held_.ref();
+  ref_ = variable.slot()->value.ref();
+  held_ = detail::Hold::as_handle(detail::Handle(ref_));
 }
 
 namespace {

@@ -163,6 +163,18 @@ void drop_handle(Node* node) noexcept {
   if (node->counts.fetch_sub(one_handle, std::memory_order_acq_rel) == one_handle) destroy(node);
 }
 
+void add_edge(Node* node) noexcept {
+  node->counts.fetch_add(one_edge, std::memory_order_relaxed);
+}
+
+void drop_edge(Node* node) noexcept {
+  if (node->counts.fetch_sub(one_edge, std::memory_order_acq_rel) == one_edge) destroy(node);
+}
+
+void handle_to_edge(Node* node) noexcept {
+  node->counts.fetch_sub(one_handle - one_edge, std::memory_order_acq_rel);
+}
+
 void destroy(Node* node) noexcept {
   // Taking a node apart may end a Variable's slot, whose tensors die in turn: those are added to
   // the list of the call in progress, so that the stack stays flat.

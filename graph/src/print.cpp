@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include <weft/graph/detail/record.h>
 #include <weft/graph/device.h>
 #include <weft/graph/dtype.h>
 #include <weft/graph/shape.h>
@@ -28,12 +29,12 @@ struct Elements {
   std::vector<std::int64_t> integers;
 };
 
-Elements read(const Tensor& tensor) {
-  Elements elements{tensor.dtype(), tensor.shape(), {}, {}};
+Elements read(const Tensor& tensor, Where at) {
+  Elements elements{tensor.dtype(at), tensor.shape(at), {}, {}};
   if (is_floating(elements.dtype))
-    elements.decimals = tensor.to_vector<double>();
+    elements.decimals = tensor.to_vector<double>(at);
   else
-    elements.integers = tensor.to_vector<std::int64_t>();
+    elements.integers = tensor.to_vector<std::int64_t>(at);
   return elements;
 }
 
@@ -218,12 +219,10 @@ std::ostream& operator<<(std::ostream& out, const Shape& shape) { return out << 
 
 std::ostream& operator<<(std::ostream& out, Device device) { return out << device.str(); }
 
-std::ostream& operator<<(std::ostream& out, const Tensor& tensor) {
-  return out << tensor_text(read(tensor), tensor.device());
-}
-
-std::ostream& operator<<(std::ostream& out, const Variable& variable) {
-  return out << variable.value();
+std::ostream& operator<<(std::ostream& out, const TensorArg& tensor) {
+  detail::defined(tensor, "print");
+  const Tensor printed{detail::Handle(tensor.ref())};
+  return out << tensor_text(read(printed, tensor.at()), printed.device(tensor.at()));
 }
 
 }  // namespace weft

@@ -14,14 +14,22 @@ void IntList::erase(int position) noexcept {
   --size_;
 }
 
-std::string Shape::str() const {
+namespace {
+
+template <class List>
+std::string text_of(const List& list) {
   std::string text = "[";
-  for (int i = 0; i < ndim(); ++i) {
+  for (std::size_t i = 0; i < list.size(); ++i) {
     if (i) text += ',';
-    text += std::to_string((*this)[i]);
+    text += std::to_string(list[i]);
   }
   return text + "]";
 }
+
+}  // namespace
+
+std::string Shape::str() const { return text_of(*this); }
+std::string Sizes::str() const { return text_of(*this); }
 
 namespace detail {
 

@@ -220,6 +220,10 @@ Variable& operator+=(Variable& x, const Operand& y) { return compound(add, "+=",
 Variable& operator-=(Variable& x, const Operand& y) { return compound(sub, "-=", x, y); }
 Variable& operator*=(Variable& x, const Operand& y) { return compound(mul, "*=", x, y); }
 Variable& operator/=(Variable& x, const Operand& y) { return compound(div, "/=", x, y); }
+Variable& operator%=(Variable& x, const Operand& y) { return compound(remainder, "%=", x, y); }
+Variable& operator&=(Variable& x, const Operand& y) { return compound(bitwise_and, "&=", x, y); }
+Variable& operator|=(Variable& x, const Operand& y) { return compound(bitwise_or, "|=", x, y); }
+Variable& operator^=(Variable& x, const Operand& y) { return compound(bitwise_xor, "^=", x, y); }
 
 Tensor Variable::grad(Where at) const {
   const detail::VariableSlot* slot = require_slot(*this, "grad", at);

@@ -277,7 +277,7 @@ void Engine::evaluate(std::span<const Ref> roots, Where at) {
     fail<OutOfMemoryError>(at, "eval: no memory to plan or start the work; nothing has changed");
   } catch (const Error&) {
     note_seen(std::current_exception());
-    throw;
+    rethrow_at(std::current_exception(), at);
   }
 }
 
@@ -289,7 +289,7 @@ void Engine::wait(Node* node, Where at) {
   if (!failure) return;
   note_seen(failure);
   try {
-    std::rethrow_exception(failure);
+    rethrow_at(failure, at);
   } catch (const std::bad_alloc&) {
     fail<OutOfMemoryError>(at, "a step of the work that computes this found no memory; it was not "
                                "computed");

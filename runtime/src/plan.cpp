@@ -114,6 +114,27 @@ void Plan::run(Where at) const try {
 
 Plan make_plan(const TensorList& roots) { return Plan(detail::Engine::instance().plan_for(roots)); }
 
+namespace {
+
+/// What the program named may hold anything: a terminal gets no control character of it.
+std::string printable(const std::string& text) {
+  constexpr const char* digits = "0123456789abcdef";
+  std::string result;
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (byte >= 0x20 && byte != 0x7f) {
+      result += c;
+    } else {
+      result += "\\x";
+      result += digits[byte >> 4];
+      result += digits[byte & 15];
+    }
+  }
+  return result;
+}
+
+}  // namespace
+
 std::ostream& operator<<(std::ostream& out, const Plan& plan) {
   const std::vector<Step> steps = plan.steps();
   std::vector<std::array<std::string, 9>> rows{
@@ -123,7 +144,8 @@ std::ostream& operator<<(std::ostream& out, const Plan& plan) {
     time << std::fixed << std::setprecision(1) << step.predicted_us << " us";
     rows.push_back({std::to_string(step.index), std::string(name_of(step.kind)),
                     step.device.str(), std::string(name_of(step.stream)),
-                    step.scope.empty() ? step.what : step.scope + ": " + step.what, step.shape,
+                    printable(step.scope.empty() ? step.what : step.scope + ": " + step.what),
+                    step.shape,
                     std::to_string(step.bytes), time.str(), step.reason});
   }
   std::array<std::size_t, 9> widths{};

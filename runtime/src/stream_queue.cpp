@@ -52,7 +52,7 @@ bool StreamQueue::is_orphaned() const noexcept {
 
 void StreamQueue::submit(Segment segment) {
   if (is_orphaned())
-    fail<DeviceError>({}, name_ +
+    fail<DeviceError>(no_place, name_ +
                               ": this process was forked after the device had started work, and "
                               "its threads did not come along; fork before the first "
                               "evaluation, or start a new program in the child");
@@ -83,7 +83,7 @@ void StreamQueue::start() {
   static_cast<void>(registered);
   generation_.store(fork_generation(), std::memory_order_relaxed);
   if (!host_calls().start_thread(run_thread, this))
-    fail<OutOfMemoryError>({}, name_ + ": the system starts no further thread");
+    fail<OutOfMemoryError>(no_place, name_ + ": the system starts no further thread");
   started_.store(true, std::memory_order_release);
   next_started_ = started_queues.load(std::memory_order_relaxed);
   while (!started_queues.compare_exchange_weak(next_started_, this, std::memory_order_release)) {

@@ -197,6 +197,10 @@ class Inventor {
         index.act = Act::index;
         index.dtype = chance(50) ? i32 : i64;
         index.shape = with_extent(extent ? below(6) : 0);
+        // The index may be narrower than the table off the axis.
+        for (int d = 0; d < index.shape.ndim(); ++d)
+          if (d != axis && index.shape[std::size_t(d)] > 1 && chance(25))
+            index.shape[std::size_t(d)] = 1 + below(static_cast<int>(index.shape[std::size_t(d)]));
         index.attrs[0] = extent;
         const int places = rank ? add(index) : none;
         if (places == none) return none;

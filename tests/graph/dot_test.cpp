@@ -190,7 +190,7 @@ TEST_CASE("dot: Graphviz draws it") {
   eval(x);
   const std::string svg =
       testing::drawn(text_of(capture({sum(exp(x.transpose(0, 1)), 0), topk(x, 2).first})));
-  if (svg.empty()) return;  // not installed
+  if (svg.empty() && testing::may_lack_graphviz()) return;
   CHECK(svg.find("<svg") != std::string::npos);
   CHECK(svg.find("f32[2]") != std::string::npos);
 }
@@ -208,7 +208,7 @@ TEST_CASE("dot: hostile names survive Graphviz") {
   CHECK(picture.nodes.size() == 1);
   CHECK(picture.nodes.at("v0").label() == "\"]; evil [label=\"\\N & <i>\\n\\xff\\x01\nsecond\n");
   const std::string svg = testing::drawn(out.str());
-  if (svg.empty()) return;
+  if (svg.empty() && testing::may_lack_graphviz()) return;
   CHECK(svg.find("&lt;i&gt;") != std::string::npos);
   CHECK(svg.find("<i>") == std::string::npos);
   CHECK(svg.find("class=\"node\"") == svg.rfind("class=\"node\""));

@@ -72,8 +72,6 @@ static_assert(std::derived_from<Error, std::runtime_error> &&
 TEST_CASE("tour: devices") {
   CHECK(cuda::is_available() == (cuda::device_count() > 0));
   CHECK(cuda::current_device() == 0);
-  CHECK(cuda::driver_version() >= 0);
-  CHECK(cuda::runtime_version() + cuda::nvrtc_version() >= 0);
   CHECK_THROWS_AS(cuda::device_name(cuda::device_count()), DeviceError);
   const Device cpu;
   const Device gpu("cuda:0");

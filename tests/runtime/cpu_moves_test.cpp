@@ -203,6 +203,38 @@ TEST_CASE("cpu indexing: gather and scatter_add along each axis") {
       }
 }
 
+TEST_CASE("cpu indexing: an index that is narrower than the table off its axis") {
+  // Every combination of full and single extents, so that any stride may come first or last.
+  for (const DType dtype : {DType::f32, DType::f64, DType::i32, DType::i64, DType::bf16, DType::u8})
+    for (int narrow = 0; narrow < 8; ++narrow)
+      for (const int axis : {0, 1, 2}) {
+        const Shape shape{3, 4, 5};
+        Shape picked = shape;
+        for (int d = 0; d < 3; ++d)
+          if (narrow >> d & 1) picked[std::size_t(d)] = d == axis ? 6 : 1;
+        const std::int64_t extent = shape[std::size_t(axis)];
+        const Array x(dtype, shape, [](auto i) { return double(i % 5); });
+        const Array source(dtype, picked, [](auto i) { return double(i % 7 + 1); });
+        const Array index(DType::i64, picked, [&](auto i) { return double(i * 7 % extent); });
+        Array added(dtype, shape);
+        TestStep scatter(OpId::scatter_add, {axis});
+        scatter.inputs = {x.dense(), index.dense(), source.dense()};
+        scatter.outputs = {added.dense()};
+        scatter.run();
+        std::vector<double> sums;
+        for (std::int64_t i = 0; i < x.numel(); ++i) sums.push_back(x[i]);
+        for (std::int64_t i = 0; i < index.numel(); ++i) {
+          std::int64_t at[3] = {i / (picked[1] * picked[2]), i / picked[2] % picked[1],
+                                i % picked[2]};
+          at[axis] = std::int64_t(index[i]);
+          sums[std::size_t((at[0] * shape[1] + at[1]) * shape[2] + at[2])] += source[i];
+        }
+        INFO(name_of(dtype) << " narrow " << narrow << " axis " << axis);
+        for (std::int64_t i = 0; i < x.numel(); ++i)
+          REQUIRE(added[i] == as_element(dtype, sums[std::size_t(i)]));
+      }
+}
+
 TEST_CASE("cpu indexing: rows of a table, and indices out of range") {
   const Array x(DType::f32, {50, 300}, wave);
   const Array index(DType::i64, 1000, [](auto i) { return double(i * 7 % 50); });

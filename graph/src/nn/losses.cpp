@@ -1,6 +1,8 @@
 // Losses.
 #include <weft/nn/functions.h>
 
+#include <weft/graph/scope.h>
+
 #include "support.h"
 
 namespace weft {
@@ -20,7 +22,9 @@ struct Rows {
   Tensor weight;  // of each row, 0 where ignored; undefined: all that count are 1
 };
 
-Tensor along_classes(const Tensor& scores, const Rows& rows) {
+/// In a scope of the loss's own: a label that no class has is found later, on the device.
+Tensor along_classes(const char* op, const Tensor& scores, const Rows& rows) {
+  const Scope scope(op);
   return squeeze(gather(scores, rows.axis, unsqueeze(rows.index, rows.axis)), rows.axis);
 }
 
@@ -58,8 +62,8 @@ Tensor reduced(const Tensor& losses, const Rows& rows, Reduction reduction) {
   return sum(losses) / sum(rows.weight.defined() ? rows.weight : rows.counts);
 }
 
-Tensor negative_likelihood(const Tensor& logs, const Rows& rows) {
-  const Tensor picked = where(rows.counts, -along_classes(logs, rows), 0);
+Tensor negative_likelihood(const char* op, const Tensor& logs, const Rows& rows) {
+  const Tensor picked = where(rows.counts, -along_classes(op, logs, rows), 0);
   return rows.weight.defined() ? picked * rows.weight : picked;
 }
 
@@ -108,7 +112,7 @@ Tensor cross_entropy(const TensorArg& logits, const TensorArg& labels,
   detail::same_device("cross_entropy", {given, target, options.weight}, at);
   const Rows rows = rows_of("cross_entropy", wide, target, options.weight, options.ignore_index, at);
   const Tensor logs = log_softmax(wide, rows.axis);
-  Tensor loss = reduced(negative_likelihood(logs, rows), rows, options.reduction);
+  Tensor loss = reduced(negative_likelihood("cross_entropy", logs, rows), rows, options.reduction);
   if (smoothing > 0) {
     Tensor all = logs;
     if (options.weight.defined()) {
@@ -133,7 +137,7 @@ Tensor nll_loss(const TensorArg& log_probabilities, const TensorArg& labels,
   detail::same_device("nll_loss", {given, as_tensor(labels), options.weight}, at);
   const Rows rows = rows_of("nll_loss", wide, as_tensor(labels), options.weight,
                             options.ignore_index, at);
-  return reduced(negative_likelihood(wide, rows), rows, options.reduction).to(given.dtype());
+  return reduced(negative_likelihood("nll_loss", wide, rows), rows, options.reduction).to(given.dtype());
 }
 
 namespace {

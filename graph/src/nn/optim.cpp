@@ -32,6 +32,11 @@ Optimizer::Optimizer(const char* name, const std::vector<Variable>& parameters, 
     fail<ValueError>(at, std::string(name) + ": no parameters; pass module.parameters() or "
                                              "Variables in braces");
   bool is_double = false;
+  for (std::size_t i = 0; i < parameters.size(); ++i)
+    if (!parameters[i].defined())
+      fail<ValueError>(at, std::string(name) + ": parameter " + std::to_string(i) +
+                               " is undefined (default-constructed or moved from); pass Variables "
+                               "with a value");
   for (const Variable& parameter : parameters) {
     is_double = is_double || parameter.dtype(at) == f64;
     const auto known = std::find_if(parameters_.begin(), parameters_.end(),

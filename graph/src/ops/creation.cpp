@@ -60,6 +60,7 @@ void collect(const Nested& data, int depth, Numbers& numbers, Where at) {
       fail<ShapeError>(at, "tensor: a number stands where a list of " +
                                std::to_string(numbers.shape[depth]) +
                                " is expected; make all rows equally deep");
+    if (data.number().is_too_large) fail_wide_number(at);
     numbers.flat.push_back(data.number());
     numbers.kind = std::max(numbers.kind, data.number().kind);
     return;

@@ -102,18 +102,26 @@ Operand number_as(const Operand& value, DType dtype, Where at) {
   return Operand(whole, at);
 }
 
-/// A bound of a clamp as the operand that keeps an integer tensor's dtype where it can.
-Operand bound_for(DType dtype, double bound, Where at) {
-  const bool is_whole = std::trunc(bound) == bound && bound >= -0x1p63 && bound < 0x1p63;
-  if (!is_floating(dtype) && is_whole) return Operand(static_cast<std::int64_t>(bound), at);
-  return Operand(bound, at);
+/// Least and greatest value of an integer dtype.
+std::pair<std::int64_t, std::int64_t> range_of(DType dtype) noexcept {
+  if (dtype == DType::u8) return {0, 255};
+  const int bits = 8 * static_cast<int>(size_of(dtype));
+  const std::int64_t greatest = std::numeric_limits<std::int64_t>::max() >> (64 - bits);
+  return {-greatest - 1, greatest};
 }
 
 /// By comparison, so that a value at the bound keeps its gradient and a NaN stays.
-Tensor bounded(const Tensor& x, double bound, bool is_low, Where at) {
-  const Operand value = bound_for(x.dtype(at), bound, at);
-  if (std::isnan(bound)) return maximum({x, at}, value);
-  return where({is_low ? lt({x, at}, value) : gt({x, at}, value), at}, value, {x, at});
+Tensor bounded(const Tensor& x, Operand bound, bool is_low, Where at) {
+  const DType dtype = x.dtype(at);
+  if (bound.number() == Operand::Number::decimal && std::isnan(bound.decimal()))
+    return maximum({x, at}, bound);
+  // A bound that the dtype does not have would wrap.
+  if (is_integral(dtype) && bound.number() == Operand::Number::integer) {
+    const auto [least, greatest] = range_of(dtype);
+    if (is_low ? bound.integer() <= least : bound.integer() >= greatest) return x;
+    bound = Operand(std::clamp(bound.integer(), least, greatest), at);
+  }
+  return where({is_low ? lt({x, at}, bound) : gt({x, at}, bound), at}, bound, {x, at});
 }
 
 }  // namespace
@@ -227,15 +235,15 @@ Tensor masked_fill(const TensorArg& x, const TensorArg& mask, const Operand& val
   return where(mask, {cast(value, spec.dtype), at}, x);
 }
 
-Tensor clamp(const TensorArg& x, std::optional<double> low, std::optional<double> high) {
+Tensor clamp(const TensorArg& x, const OptionalNumber& low, const OptionalNumber& high) {
   const Where at = x.at();
   defined(x, "clamp");
-  if (!low && !high)
+  if (!low.number() && !high.number())
     fail<ValueError>(at,
                      "clamp: no bound is given: " + describe(x.ref()) + "; give low, high or both");
   Tensor result = tensor_of(x);
-  if (low) result = bounded(result, *low, true, at);
-  if (high) result = bounded(result, *high, false, at);
+  if (low.number()) result = bounded(result, *low.number(), true, at);
+  if (high.number()) result = bounded(result, *high.number(), false, at);
   return result;
 }
 

@@ -179,19 +179,19 @@ Tensor slice_update(const TensorArg& x, std::int64_t axis, std::int64_t start, c
 
 // ---- the reverse
 
-std::vector<Tensor> split(const TensorArg& x, const Dims& sizes, std::int64_t axis) {
+std::vector<Tensor> split(const TensorArg& x, const Sizes& sizes, std::int64_t axis) {
   const Where at = x.at();
   const Shape shape = spec_of(x, "split").shape;
   const int along = wrap_axis("split", axis, shape.ndim(), at);
   const std::int64_t extent = shape.empty() ? 0 : shape[static_cast<std::size_t>(along)];
   const auto operands = [&] {
-    return Shape(sizes).str() + " along axis " + std::to_string(along) + " of " + describe(x.ref());
+    return sizes.str() + " along axis " + std::to_string(along) + " of " + describe(x.ref());
   };
   if (shape.empty())
     fail<ShapeError>(at, "split: a 0-dim tensor has no axis to split: " + describe(x.ref()) +
                              "; reshape it to {1}");
   std::int64_t total = 0;
-  bool is_valid = !sizes.empty();
+  bool is_valid = sizes.size() > 0;
   for (const std::int64_t size : sizes)
     is_valid = is_valid && size >= 0 && !__builtin_add_overflow(total, size, &total);
   const bool is_even = sizes.size() == 1;
@@ -233,7 +233,7 @@ std::vector<Tensor> chunk(const TensorArg& x, std::int64_t chunks, std::int64_t 
   const std::int64_t extent = shape[static_cast<std::size_t>(along)];
   if (extent == 0)  // as PyTorch: that many empty ones
     return std::vector<Tensor>(static_cast<std::size_t>(chunks), tensor_of(x));
-  return split(x, Dims((extent - 1) / chunks + 1, at), along);
+  return split(x, (extent - 1) / chunks + 1, along);
 }
 
 }  // namespace weft

@@ -51,8 +51,13 @@ WEFT_METHOD(DType, dtype(Where) const)
 
 template <class Self>
 Device TensorMethods<Self>::device(Where at) const {
-  const Node* node = defined(self(at), "device");
-  return node->device;
+  Node* node = defined(self(at), "device");
+  if (node->device.kind() != DeviceKind::automatic) return node->device;
+  // Undecided: where the planner puts it.
+  const Ref root{node, 0};
+  if (node->state.load(std::memory_order_acquire) == NodeState::pending)
+    evaluator().evaluate({&root, 1}, at);
+  return node->storage.buffer->device();
 }
 WEFT_METHOD(Device, device(Where) const)
 
@@ -241,11 +246,11 @@ Tensor TensorMethods<Self>::log_softmax(std::int64_t axis, Where at) const {
 WEFT_METHOD(Tensor, log_softmax(std::int64_t, Where) const)
 
 template <class Self>
-Tensor TensorMethods<Self>::clamp(std::optional<double> low, std::optional<double> high,
+Tensor TensorMethods<Self>::clamp(const OptionalNumber& low, const OptionalNumber& high,
                                   Where at) const {
   return weft::clamp(self(at), low, high);
 }
-WEFT_METHOD(Tensor, clamp(std::optional<double>, std::optional<double>, Where) const)
+WEFT_METHOD(Tensor, clamp(const OptionalNumber&, const OptionalNumber&, Where) const)
 
 template <class Self>
 Tensor TensorMethods<Self>::masked_fill(const TensorArg& mask, const Operand& value) const {

@@ -25,7 +25,22 @@ bool is_square(OpId op, const Operand& x, const Operand& y) {
   if (op != OpId::pow || x.is_number() || !y.is_number() || y.value() != 2) return false;
   return y.number() == Operand::Number::integer || is_floating(detail::defined(x, "pow")->dtype);
 }
+/// An integer to a negative power that the program wrote: not through the dtype, which may have no
+/// negative numbers. 1 stays, -1 alternates, all else gives 0.
+bool is_negative_power(OpId op, const Operand& x, const Operand& y) {
+  return op == OpId::pow && !x.is_number() && y.number() == Operand::Number::integer &&
+         y.integer() < 0 && is_integral(detail::defined(x, "pow")->dtype);
+}
+Tensor negative_power(const Operand& x, const Operand& y) {
+  const Where at = y.at();
+  const bool is_odd = y.integer() % 2 != 0;
+  const Tensor base = Tensor(detail::Handle(x.ref())), none = zeros_like({base, at});
+  const Tensor of_one = where({eq({base, at}, {1, at}), at}, {1, at}, {none, at});
+  if (base.dtype(at) == DType::u8) return of_one;
+  return where({eq({base, at}, {-1, at}), at}, {is_odd ? -1 : 1, at}, {of_one, at});
+}
 Tensor two(OpId op, const Operand& x, const Operand& y) {
+  if (is_negative_power(op, x, y)) return negative_power(x, y);
   if (is_square(op, x, y)) return one(OpId::square, x);
   const Operand operands[] = {x, y};
   return record_pointwise(op, operands);
@@ -78,5 +93,9 @@ Tensor& operator+=(Tensor& x, const Operand& y) { return x = two(OpId::add, {x, 
 Tensor& operator-=(Tensor& x, const Operand& y) { return x = two(OpId::sub, {x, y.at()}, y); }
 Tensor& operator*=(Tensor& x, const Operand& y) { return x = two(OpId::mul, {x, y.at()}, y); }
 Tensor& operator/=(Tensor& x, const Operand& y) { return x = two(OpId::div, {x, y.at()}, y); }
+Tensor& operator%=(Tensor& x, const Operand& y) { return x = two(OpId::remainder, {x, y.at()}, y); }
+Tensor& operator&=(Tensor& x, const Operand& y) { return x = two(OpId::bitwise_and, {x, y.at()}, y); }
+Tensor& operator|=(Tensor& x, const Operand& y) { return x = two(OpId::bitwise_or, {x, y.at()}, y); }
+Tensor& operator^=(Tensor& x, const Operand& y) { return x = two(OpId::bitwise_xor, {x, y.at()}, y); }
 
 }  // namespace weft

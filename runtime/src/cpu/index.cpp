@@ -145,9 +145,12 @@ template <class T>
 void scatter_add(const StepCall& call, const IndexedSpace& space, T* target, const T* source) {
   const std::int64_t index_stride = space.inner.row_stride(index);
   const std::int64_t source_stride = space.inner.row_stride(other);
+  const std::int64_t target_stride = space.inner.row_stride(table);
   const auto combine = kernels().reduce[reduce_sum][index_of(compute_class(DTypeOf<T>::value))].combine;
   // Sums of i32 are wider than it: their kernel is not this one.
-  const bool by_rows = !std::is_same_v<T, std::int32_t> && index_stride == 0 && source_stride == 1;
+  const bool by_rows =
+      !std::is_same_v<T, std::int32_t> && index_stride == 0 && source_stride == 1 &&
+      target_stride == 1;
   for_each_line(space, false, [&](const std::int64_t* at, std::int64_t n, std::int64_t begin,
                                   std::int64_t end) {
     for (std::int64_t j = begin; j < end; ++j) {
@@ -162,7 +165,8 @@ void scatter_add(const StepCall& call, const IndexedSpace& space, T* target, con
       for (std::int64_t c = 0; c < n; ++c) {
         const std::int64_t i = space.index_at(where + c * index_stride);
         if (!is_within(call, i, space.limit)) continue;
-        T& sum_here = target[at[table] + i * space.axis_strides[table] + c];
+        T& sum_here =
+            target[at[table] + i * space.axis_strides[table] + c * target_stride];
         sum_here = sum(sum_here, from[c * source_stride]);
       }
     }

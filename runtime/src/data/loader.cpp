@@ -12,6 +12,8 @@
 #include <weft/graph/functions.h>
 #include <weft/runtime/data.h>
 
+#include "devices.h"
+
 namespace weft::data {
 namespace {
 
@@ -115,6 +117,7 @@ struct Loader::State {
     if (chosen.batch <= 0)
       detail::fail<ValueError>(where, "Loader: batch is " + std::to_string(chosen.batch) +
                                           "; give 1 or more");
+    detail::require_device(chosen.device, where);
   }
 };
 

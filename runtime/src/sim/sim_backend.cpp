@@ -87,7 +87,7 @@ class SimBackend final : public Backend {
   static void begin_copy(int index, std::uint64_t sim::Counters::*counter, std::size_t bytes) {
     if (StreamQueue::is_queue_thread()) return;
     if (take_fault(index, SimFault::copy))
-      fail<DeviceLostError>({}, Device::sim(index).str() +
+      fail<DeviceLostError>(no_place, Device::sim(index).str() +
                                     ": the device was lost in a copy: injected fault");
     count(index, &sim::Counters::copies);
     count(index, counter, bytes);

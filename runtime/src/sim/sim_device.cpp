@@ -42,17 +42,28 @@ std::uint64_t sim::Counters::*direction(Device from, Device to) {
   return from == to ? nullptr : &sim::Counters::bytes_between_devices;
 }
 
+std::string ops_of(const FrozenStep& step) {
+  std::string text(name_of(step.kind));
+  const bool computes = step.kind == StepKind::kernel || step.kind == StepKind::library;
+  if (!step.program)
+    return computes && !info(step.op).is_leaf() ? text + " " + std::string(info(step.op).name) : text;
+  for (const Instruction& instruction : step.program->code)
+    if (instruction.kind == Instruction::Kind::compute)
+      text += " " + std::string(info(instruction.op).name);
+  return text;
+}
+
 // Steps that can fail on a device of their own have a line of the program.
 [[noreturn]] void lose(Device device, const Run& run, const FrozenStep& step,
                        std::uint32_t number) {
-  Where at;
+  Where at = no_place;
   const std::vector<std::uint32_t>& named = run.plan().fallible;
   const auto found = std::find(named.begin(), named.end(), number);
   const auto place = static_cast<std::size_t>(found - named.begin());
   if (place < run.provenance.size() && run.provenance[place].file)
     at = Where::of(run.provenance[place].file, run.provenance[place].line);
   fail<DeviceLostError>(at, device.str() + ": the device was lost at step " +
-                                std::to_string(number) + " (" + std::string(name_of(step.kind)) +
+                                std::to_string(number) + " (" + ops_of(step) +
                                 "): injected fault");
 }
 

@@ -8,6 +8,7 @@
 #include <optional>
 #include <string_view>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include <weft/graph/detail/ref.h>
@@ -20,11 +21,23 @@ namespace weft {
 class Tensor;
 class Variable;
 
+namespace detail {
+
+/// No integer dtype has all of its values.
+template <class T>
+inline constexpr bool is_wide_unsigned = std::is_unsigned_v<T> && sizeof(T) == sizeof(std::int64_t);
+inline constexpr std::uint64_t largest_i64 = ~std::uint64_t{0} >> 1;
+[[noreturn]] void fail_wide_number(Where at);
+
+}  // namespace detail
+
 /// A tensor argument: from a Tensor or a Variable. Valid during the call alone; a Variable's value
-/// of now is kept for as long, since a run that fails takes its value back at any time.
+/// of now is kept for as long, since a run that fails takes its value back at any time. A temporary
+/// Tensor is used up: the program does not hold it any more, so `sum(square(x))` keeps no squares.
 class TensorArg {
  public:
   TensorArg(const Tensor& tensor, Where at = {}) noexcept;
+  TensorArg(Tensor&& tensor, Where at = {}) noexcept;
   TensorArg(const Variable& variable, Where at = {});
   detail::Ref ref() const noexcept { return ref_; }
   Where at() const noexcept { return at_; }
@@ -33,7 +46,7 @@ class TensorArg {
   friend class Operand;
   explicit TensorArg(Where at) noexcept : at_(at) {}
   detail::Ref ref_;
-  detail::Handle held_;  // of a Variable
+  detail::Hold held_;  // of a Variable, or a temporary
   Where at_;
 };
 
@@ -43,11 +56,14 @@ class Operand : public TensorArg {
   enum class Number : std::uint8_t { none, boolean, integer, decimal };
 
   Operand(const Tensor& tensor, Where at = {}) noexcept : TensorArg(tensor, at) {}
+  Operand(Tensor&& tensor, Where at = {}) noexcept : TensorArg(std::move(tensor), at) {}
   Operand(const Variable& variable, Where at = {}) : TensorArg(variable, at) {}
   Operand(const TensorArg& tensor) noexcept : TensorArg(tensor) {}
   template <class T>
     requires std::is_arithmetic_v<T>
-  Operand(T value, Where at = {}) noexcept : TensorArg(at) {
+  Operand(T value, Where at = {}) noexcept(!detail::is_wide_unsigned<T>) : TensorArg(at) {
+    if constexpr (detail::is_wide_unsigned<T>)
+      if (value > detail::largest_i64) detail::fail_wide_number(at);
     if constexpr (std::is_floating_point_v<T>) {
       number_ = Number::decimal;
       decimal_ = static_cast<double>(value);
@@ -71,6 +87,32 @@ class Operand : public TensorArg {
     std::int64_t integer_ = 0;
     double decimal_;
   };
+};
+
+/// A number or none, for bounds; integers stay exact. A std::optional<double> with a whole number
+/// counts as that integer, as its type may say no more than that there can be none.
+class OptionalNumber {
+ public:
+  OptionalNumber(std::nullopt_t) noexcept {}
+  template <class T>
+    requires std::is_arithmetic_v<T>
+  OptionalNumber(T value, Where at = {}) : number_(Operand(value, at)) {}
+  template <class T>
+    requires std::is_arithmetic_v<T>
+  OptionalNumber(const std::optional<T>& value, Where at = {}) {
+    if (!value) return;
+    if constexpr (std::is_floating_point_v<T>)
+      if (*value >= -0x1p63 && *value < 0x1p63 &&
+          static_cast<T>(static_cast<std::int64_t>(*value)) == *value) {
+        number_.emplace(static_cast<std::int64_t>(*value), at);
+        return;
+      }
+    number_.emplace(*value, at);
+  }
+  const std::optional<Operand>& number() const noexcept { return number_; }
+
+ private:
+  std::optional<Operand> number_;
 };
 
 /// Several tensors: one, braces, or a vector of Tensors or Variables.
@@ -115,11 +157,13 @@ class Nested {
         decimal = static_cast<double>(value);
       } else {
         kind = std::is_same_v<T, bool> ? Operand::Number::boolean : Operand::Number::integer;
+        if constexpr (detail::is_wide_unsigned<T>) is_too_large = value > detail::largest_i64;
         integer = static_cast<std::int64_t>(value);
         decimal = static_cast<double>(value);
       }
     }
     Operand::Number kind;
+    bool is_too_large = false;  // for any integer dtype
     std::int64_t integer = 0;
     double decimal = 0;
   };

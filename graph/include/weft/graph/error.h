@@ -1,6 +1,7 @@
 // Typed errors, and the place in the caller's program that they name.
 #pragma once
 
+#include <exception>
 #include <stdexcept>
 #include <string>
 
@@ -63,6 +64,12 @@ template <class E>
 
 /// In a handler of std::bad_alloc: what the program was at, as an OutOfMemoryError.
 [[noreturn]] void fail_memory(const char* op, Where at);
+
+/// Of an error found where no line of the program is known: the message has none, until
+/// `rethrow_at` gives it one.
+inline constexpr Where no_place = Where::of("", 0);
+/// Throws the error, one without a place as one at this place.
+[[noreturn]] void rethrow_at(const std::exception_ptr& error, Where at);
 
 /// Our own mistake, never the caller's: throws InternalError.
 [[noreturn]] void broken(const char* condition, const char* file, int line);

@@ -110,8 +110,8 @@ Tensor eye(std::int64_t n, std::optional<std::int64_t> m = std::nullopt,
 /// x in another dtype: floats to integers truncate, NaN gives 0, out of range saturates.
 Tensor cast(const TensorArg& x, DType dtype);
 /// low where below, high where above; a bound of std::nullopt is none. NaN stays NaN.
-Tensor clamp(const TensorArg& x, std::optional<double> low,
-             std::optional<double> high = std::nullopt);
+Tensor clamp(const TensorArg& x, const OptionalNumber& low,
+             const OptionalNumber& high = std::nullopt);
 /// value where the bool mask is true, else x.
 Tensor masked_fill(const TensorArg& x, const TensorArg& mask, const Operand& value);
 
@@ -137,10 +137,18 @@ Tensor& operator+=(Tensor& x, const Operand& y);
 Tensor& operator-=(Tensor& x, const Operand& y);
 Tensor& operator*=(Tensor& x, const Operand& y);
 Tensor& operator/=(Tensor& x, const Operand& y);
+Tensor& operator%=(Tensor& x, const Operand& y);
+Tensor& operator&=(Tensor& x, const Operand& y);
+Tensor& operator|=(Tensor& x, const Operand& y);
+Tensor& operator^=(Tensor& x, const Operand& y);
 Variable& operator+=(Variable& x, const Operand& y);
 Variable& operator-=(Variable& x, const Operand& y);
 Variable& operator*=(Variable& x, const Operand& y);
 Variable& operator/=(Variable& x, const Operand& y);
+Variable& operator%=(Variable& x, const Operand& y);
+Variable& operator&=(Variable& x, const Operand& y);
+Variable& operator|=(Variable& x, const Operand& y);
+Variable& operator^=(Variable& x, const Operand& y);
 
 /// Same shape and all elements equal; waits. Dtypes are promoted.
 bool equal(const TensorArg& x, const TensorArg& y);
@@ -191,7 +199,7 @@ Tensor slice_update(const TensorArg& x, std::int64_t axis, std::int64_t start, c
                     std::int64_t step = 1);
 Tensor cat(const TensorList& tensors, std::int64_t axis = 0);
 Tensor stack(const TensorList& tensors, std::int64_t axis = 0);
-std::vector<Tensor> split(const TensorArg& x, const Dims& sizes, std::int64_t axis = 0);
+std::vector<Tensor> split(const TensorArg& x, const Sizes& sizes, std::int64_t axis = 0);
 std::vector<Tensor> chunk(const TensorArg& x, std::int64_t chunks, std::int64_t axis = 0);
 
 // ---- indexing, order, products -----------------------------------------------------------------------

@@ -10,6 +10,7 @@
 #include <optional>
 #include <ranges>
 #include <string>
+#include <vector>
 
 #include <weft/graph/error.h>
 
@@ -124,6 +125,27 @@ class Dims : public IntList {
 
  private:
   Where at_;
+};
+
+/// Any number of extents, for `split`: from an integer, braces, or a range of integers.
+class Sizes {
+ public:
+  template <detail::Integer T>
+  Sizes(T size) : values_{static_cast<std::int64_t>(size)} {}
+  Sizes(std::initializer_list<Dim> sizes) : values_(sizes.begin(), sizes.end()) {}
+  template <detail::IntegerRange R>
+  Sizes(const R& sizes) {
+    for (auto&& size : sizes) values_.push_back(static_cast<std::int64_t>(size));
+  }
+  std::size_t size() const noexcept { return values_.size(); }
+  std::int64_t operator[](std::size_t i) const noexcept { return values_[i]; }
+  auto begin() const noexcept { return values_.begin(); }
+  auto end() const noexcept { return values_.end(); }
+  /// "[2,3]"
+  std::string str() const;
+
+ private:
+  std::vector<std::int64_t> values_;
 };
 
 std::ostream& operator<<(std::ostream& out, const Shape& shape);

@@ -129,7 +129,7 @@ class TensorMethods {
                                  Where at = {}) const;
   Tensor softmax(std::int64_t axis, Where at = {}) const;
   Tensor log_softmax(std::int64_t axis, Where at = {}) const;
-  Tensor clamp(std::optional<double> low, std::optional<double> high = std::nullopt,
+  Tensor clamp(const OptionalNumber& low, const OptionalNumber& high = std::nullopt,
                Where at = {}) const;
   Tensor masked_fill(const TensorArg& mask, const Operand& value) const;
 
@@ -181,6 +181,7 @@ class Tensor : public TensorMethods<Tensor> {
   detail::Ref ref() const noexcept { return handle_.ref(); }
 
  private:
+  friend class TensorArg;
   detail::Handle handle_;
 };
 
@@ -231,8 +232,7 @@ class Variable : public TensorMethods<Variable> {
 };
 
 /// PyTorch's format: 4 decimals, summarised past 1000 elements. Evaluates and waits.
-std::ostream& operator<<(std::ostream& out, const Tensor& tensor);
-std::ostream& operator<<(std::ostream& out, const Variable& variable);
+std::ostream& operator<<(std::ostream& out, const TensorArg& tensor);
 
 template <class Self>
 template <class T>
