@@ -37,7 +37,7 @@ rule_includes() {
   forbid 'CUDA headers outside codegen/src/build and runtime/src/cuda' \
     "$(includes "${code[@]}" |
       grep -E ':[<"](cuda|nvrtc|nvJitLink|nvml|nvtx|cublas|cudnn|nccl|curand|cub/|cooperative_groups|device_launch|driver_types|vector_types|mma\.h)' |
-      grep -vE '^(codegen/src/build|runtime/src/cuda/)')"
+      grep -vE '^(codegen/src/build|runtime/src/cuda/)|:"cuda/cuda_backend\.h"')"
 }
 
 rule_ops() { # the engine asks for kind and traits, never for an op by name
@@ -67,7 +67,7 @@ rule_lines() {
 
 rule_words() { # absolute paths of machines that the project was made on
   forbid 'a path of one machine' \
-    "$(grep -rnIE --exclude-dir=.git --exclude-dir=build '(^|[^A-Za-z0-9_.})/-])/(wor[k]|far[m])([^A-Za-z0-9_-]|$)' .)"
+    "$(grep -rnIE --exclude-dir=.git --exclude=.git --exclude-dir=build '(^|[^A-Za-z0-9_.})/-])/(wor[k]|far[m])([^A-Za-z0-9_-]|$)' .)"
 }
 
 # A weak symbol of one instruction-set level may stand in for another level's, unless its name has

@@ -92,7 +92,7 @@ void CudaDevice::start_locked() {
   std::string why;
   calls_ = driver_calls(&why);
   if (!calls_)
-    fail<DeviceError>({}, device().str() + ": no usable GPU: " + why +
+    fail<DeviceError>(no_place, device().str() + ": no usable GPU: " + why +
                               "; use \"cpu\", or best_device() to take a GPU where there is one");
   check(calls_->init(0), "cuInit");
   CuDevice gpu = 0;
@@ -190,7 +190,7 @@ void CudaDevice::lose(const std::string& reason) noexcept {
 
 void CudaDevice::require_not_lost() {
   if (!lost_.load(std::memory_order_acquire)) return;
-  fail<DeviceLostError>({}, device().str() + ": the device was lost to this process before: " +
+  fail<DeviceLostError>(no_place, device().str() + ": the device was lost to this process before: " +
                                 lost_reason_ + "; values of the host are still there, start a new "
                                                "process to use the GPU again");
 }

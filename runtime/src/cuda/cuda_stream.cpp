@@ -252,7 +252,7 @@ void CudaStream::expect(Expected&& expected) {
     const ForkSafeLock lock(expected_mutex_);
     if (!completer_started_) {
       if (!host_calls().start_thread(run_completer, this))
-        fail<OutOfMemoryError>({}, device_.device().str() + ": the system starts no further thread");
+        fail<OutOfMemoryError>(no_place, device_.device().str() + ": the system starts no further thread");
       completer_started_ = true;
     }
     expected_.push_back(std::move(expected));

@@ -87,9 +87,9 @@ void check_status(CuStatus status, const char* call, Device device) {
                            (name ? name : "error " + std::to_string(status)) +
                            (text ? std::string(" (") + text + ")" : std::string());
   const std::string message = device.str() + ": " + what;
-  if (status == cu_out_of_memory) fail<OutOfMemoryError>({}, message);
-  if (is_lost(status)) fail<DeviceLostError>({}, message + "; the device is lost to this process");
-  fail<InternalError>({}, message);
+  if (status == cu_out_of_memory) fail<OutOfMemoryError>(no_place, message);
+  if (is_lost(status)) fail<DeviceLostError>(no_place, message + "; the device is lost to this process");
+  fail<InternalError>(no_place, message);
 }
 
 }  // namespace weft::detail
