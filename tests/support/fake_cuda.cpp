@@ -9,6 +9,7 @@
 #include <random>
 #include <vector>
 
+#include "buffer_pool.h"
 #include "cuda/cuda_backend.h"
 #include "cuda/driver.h"
 #include "support/host_kernels.h"
@@ -433,6 +434,7 @@ FakeCuda::FakeCuda(const FakeCudaOptions& options) {
     world().options = options;
     world().random.seed(options.seed);
     world().lost = 0;
+    world().used.clear();  // what a test before has lost is gone with its GPUs
   }
   fail(0, 0);
   replace_driver_calls(&fake_calls());
@@ -441,6 +443,11 @@ FakeCuda::FakeCuda(const FakeCudaOptions& options) {
 
 FakeCuda::~FakeCuda() {
   fail(0, 0);
+  // What the pools keep is of GPUs that will not be there.
+  for (int i = 0; i < cuda_device_count(); ++i) {
+    backend(DeviceKind::cuda).synchronize(Device::cuda(i));
+    pool_of(Device::cuda(i)).empty();
+  }
   forget_cuda_devices();
   replace_driver_calls(nullptr);
 }
