@@ -109,10 +109,12 @@ Device device_of(const Node* node, bool leaf) noexcept {
 class Words {
  public:
   explicit Words(std::vector<std::uint64_t>& key) noexcept : key_(key) {}
-  void push_back(std::uint64_t word) {
-    if (count_ == most) put();
-    words_[count_++] = word;
+  /// Makes room for that many.
+  void expect(std::size_t more) {
+    if (count_ + more > most) put();
   }
+  /// Room was made.
+  void push_back(std::uint64_t word) noexcept { words_[count_++] = word; }
   void put() {
     key_.insert(key_.end(), words_, words_ + count_);
     count_ = 0;
@@ -125,11 +127,15 @@ class Words {
   std::size_t count_ = 0;
 };
 
+/// Of a node: itself, two shapes, what follows, attributes, and inputs that need no list.
+constexpr std::size_t most_words = 1 + 2 * (1 + max_rank) + 1 + 4 + Node::inline_inputs;
+
 /// Words of one node. Attributes that are arguments go to the argument block instead, in order.
 void add_key(Capture& c, Words& key, const Node* node, std::uint8_t flag) {
   const bool leaf = flag & is_leaf;
   const OpId op = leaf ? data_op() : node->op;
   const OpInfo& row = info(op);
+  key.expect(most_words);
   // A leaf's place in its buffer does not matter; which of a node's outputs are meant does.
   key.push_back(std::uint64_t(op) | std::uint64_t(node->dtype) << 16 |
                 std::uint64_t(node->rank) << 24 | std::uint64_t(device_of(node, leaf).code()) << 28 |
@@ -159,8 +165,10 @@ void add_key(Capture& c, Words& key, const Node* node, std::uint8_t flag) {
   key.push_back(std::uint64_t(node->input_count) << 4 | present);
   for (int i = 0; i < 4; ++i)
     if (present >> i & 1) key.push_back(static_cast<std::uint64_t>(node->attrs.v[i]));
-  for (const Edge edge : node->inputs())
+  for (const Edge edge : node->inputs()) {
+    if (node->input_count > Node::inline_inputs) key.expect(1);
     key.push_back(std::uint64_t(edge.node()->ordinal) << 8 | edge.output());
+  }
 }
 
 std::uint32_t replaced_leaf(const Capture& c, const Node* assigned) noexcept {
@@ -195,18 +203,23 @@ void find_replaced(Capture& c) {
 }
 
 std::uint64_t hash_words(const std::vector<std::uint64_t>& words) noexcept {
-  // Two independent lanes of multiply and fold; the key itself is compared on a hit.
-  std::uint64_t a = 0x9e3779b97f4a7c15u, b = 0xc2b2ae3d27d4eb4fu;
+  // Four independent lanes of multiply and fold; the key itself is compared on a hit.
+  constexpr std::size_t lanes = 4;
+  std::uint64_t lane[lanes] = {0x9e3779b97f4a7c15u, 0xc2b2ae3d27d4eb4fu, 0x165667b19e3779f9u,
+                               0x27d4eb2f165667c5u};
   std::size_t i = 0;
-  for (; i + 1 < words.size(); i += 2) {
-    a = (a ^ words[i]) * 0xff51afd7ed558ccdu;
-    b = (b ^ words[i + 1]) * 0xc4ceb9fe1a85ec53u;
-    a ^= a >> 32;
-    b ^= b >> 29;
+  for (; i + lanes <= words.size(); i += lanes)
+    for (std::size_t l = 0; l < lanes; ++l) {
+      lane[l] = (lane[l] ^ words[i + l]) * 0xff51afd7ed558ccdu;
+      lane[l] ^= lane[l] >> 32;
+    }
+  std::uint64_t hash = words.size();
+  for (; i < words.size(); ++i) hash = (hash ^ words[i]) * 0xc4ceb9fe1a85ec53u;
+  for (const std::uint64_t l : lane) {
+    hash = (hash ^ l) * 0xff51afd7ed558ccdu;
+    hash ^= hash >> 31;
   }
-  if (i < words.size()) a = (a ^ words[i]) * 0xff51afd7ed558ccdu;
-  a ^= b * 0x9e3779b97f4a7c15u;
-  return a ^ a >> 31;
+  return hash;
 }
 
 }  // namespace

@@ -126,11 +126,21 @@ void give_back(Node* node) noexcept {
                                                 std::memory_order_relaxed));
 }
 
+/// Whether that was the last there is. An only edge takes no atomic update: nobody else has a
+/// reference to take another from.
+bool drop_one_edge(Node* node) noexcept {
+  if (node->counts.load(std::memory_order_acquire) == one_edge) {
+    node->counts.store(0, std::memory_order_relaxed);
+    return true;
+  }
+  return node->counts.fetch_sub(one_edge, std::memory_order_acq_rel) == one_edge;
+}
+
 /// Takes apart one dead node; inputs that die with it go on the worklist.
 void take_apart(Node* node, Node*& worklist) noexcept {
   for (const Edge edge : node->inputs()) {
     Node* input = edge.node();
-    if (input && input->counts.fetch_sub(one_edge, std::memory_order_acq_rel) == one_edge) {
+    if (input && drop_one_edge(input)) {
       input->next_free = worklist;
       worklist = input;
     }
@@ -168,7 +178,7 @@ void add_edge(Node* node) noexcept {
 }
 
 void drop_edge(Node* node) noexcept {
-  if (node->counts.fetch_sub(one_edge, std::memory_order_acq_rel) == one_edge) destroy(node);
+  if (drop_one_edge(node)) destroy(node);
 }
 
 void handle_to_edge(Node* node) noexcept {
@@ -237,8 +247,7 @@ void drop_inputs(Node* node) noexcept {
   for (std::uint32_t i = 0; i < count; ++i) {
     Node* input = edges[i].node();
     edges[i] = Edge();
-    if (input && input->counts.fetch_sub(one_edge, std::memory_order_acq_rel) == one_edge)
-      destroy(input);
+    if (input && drop_one_edge(input)) destroy(input);
   }
   if (node->inputs_more) {
     delete[] node->inputs_more;

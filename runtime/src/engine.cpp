@@ -238,7 +238,7 @@ bool is_pending(const Node* node) noexcept {
 void Engine::evaluate(std::span<const Ref> roots, Where at) {
   require_no_trace("eval", at);
   const std::lock_guard lock(engine_mutex());
-  report_unseen();
+  report_unseen(at);
   try {
     std::vector<Ref> pending;
     for (const Ref root : roots)
@@ -300,7 +300,7 @@ void Engine::read(Ref ref, void* destination, Where at) {
   require_no_trace("read", at);
   if (is_pending(ref.node)) evaluate({&ref, 1}, at);
   wait(ref.node, at);
-  report_unseen();
+  report_unseen(at);
   const Storage& storage = ref.node->storage_of(ref.output);
   const Spec spec{ref.node->shape(ref.output), ref.node->dtype_of(ref.output)};
   const auto bytes = static_cast<std::size_t>(spec.shape.numel()) * size_of(spec.dtype);

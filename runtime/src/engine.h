@@ -93,7 +93,7 @@ class Engine final : public Evaluator {
   static void publish(Publication&& publication) noexcept;
   void make_room_in_flight();
   void retire(const Run& run) noexcept;
-  void report_unseen();
+  void report_unseen(Where at);
   void note_seen(const std::exception_ptr& failure) noexcept;
 
   bool makes_first_values_ = false;

@@ -43,7 +43,7 @@ void Engine::note_seen(const std::exception_ptr& failure) noexcept {
   unseen_failures.fetch_sub(1, std::memory_order_relaxed);
 }
 
-void Engine::report_unseen() {
+void Engine::report_unseen(Where at) {
   if (unseen_failures.load(std::memory_order_acquire) == 0) return;
   const std::lock_guard lock(engine_mutex());
   while (!in_flight_.empty() && in_flight_.front()->has_ended()) {
@@ -53,7 +53,7 @@ void Engine::report_unseen() {
   if (!unseen_) return;
   const std::exception_ptr failure = unseen_;
   note_seen(failure);
-  std::rethrow_exception(failure);
+  rethrow_at(failure, at);
 }
 
 void Engine::submit(const std::shared_ptr<Run>& run) {

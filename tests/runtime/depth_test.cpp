@@ -177,6 +177,14 @@ TEST_CASE("depth: random draws in a loop", "[depth]") {
 
 TEST_CASE("depth: values that nobody keeps are not computed", "[depth]") {
   const Tensor x = ones({8});
+  eval(x);
+  const Counters none = counters();
+  for (int i = 0; i < 100; ++i) Tensor(x * 0.5f) + 1.0f;
+  flush();
+  CHECK(counters().runs == none.runs);
+  const Tensor kept = x * 0.5f;
+  flush();
+  CHECK(counters().runs == none.runs + 1);
   const Counters before = counters();
   check_bounded(run_loop(ops / 2, [&](int) {
     Tensor y = x * 0.5f;
