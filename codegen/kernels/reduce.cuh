@@ -125,13 +125,13 @@ struct wf_partials {
   __device__ A operator()(U i) const { return first[i]; }
 };
 
-// a[0] becomes all of a[0 .. 2H-1], by halving.
-template <class Op, int H, class A>
+// a[0 .. E-1] become all of a[0 .. 2H-1], by halving.
+template <class Op, int H, int E = 1, class A>
 WEFT_FN void wf_reduce_halves(A* a) {
-  if constexpr (H > 0) {
+  if constexpr (H >= E) {
     WF_UNROLL
     for (int j = 0; j < H; ++j) a[j] = Op::apply(a[j], a[j + H]);
-    wf_reduce_halves<Op, H / 2>(a);
+    wf_reduce_halves<Op, H / 2, E>(a);
   }
 }
 
@@ -161,6 +161,33 @@ WEFT_FN A wf_reduce_lanes(const Read& read, U start, U n, U g) {
     }
   }
   wf_reduce_halves<Op, J / 2>(a);
+  return a[0];
+}
+
+// A whole chunk by a warp, V neighbours a thread at once: lanes V g + e, then 32 V further, ...
+template <class Op, class X, class A, int V>
+WEFT_FN A wf_reduce_vectors(const typename X::stored* from, int g) {
+  A a[16];
+  typename X::stored x[16];
+  from += g * V;
+  WF_UNROLL
+  for (int q = 0; q < 16 / V; ++q) wf_load<V>(x + q * V, from + q * 32 * V);
+  WF_UNROLL
+  for (int j = 0; j < 16; ++j) a[j] = Op::template lift<A>(X::load(x[j]));
+  WF_UNROLL
+  for (int r = 512; r < 4096; r += 512) {
+    WF_UNROLL
+    for (int q = 0; q < 16 / V; ++q) wf_load<V>(x + q * V, from + r + q * 32 * V);
+    WF_UNROLL
+    for (int j = 0; j < 16; ++j) a[j] = Op::apply(a[j], Op::template lift<A>(X::load(x[j])));
+  }
+  wf_reduce_halves<Op, 8, V>(a);
+  WF_UNROLL
+  for (int h = 16; h > 0; h /= 2) {
+    WF_UNROLL
+    for (int e = 0; e < V; ++e) a[e] = Op::apply(a[e], __shfl_down_sync(0xffffffffu, a[e], h));
+  }
+  wf_reduce_halves<Op, V / 2>(a);
   return a[0];
 }
 
@@ -195,6 +222,14 @@ WEFT_FN A wf_reduce_group(A a) {
   }
 }
 
+template <class Op, class A, int G, int J, int V, class X, int R, class U>
+WEFT_FN A wf_reduce_chunk(const wf_sequence<X, R, U>& x, U start, U n, U g) {
+  if constexpr (V > 1) {
+    if (n == 4096) return wf_reduce_vectors<Op, X, A, V>(x.first + start, int(g));
+  }
+  return wf_reduce_group<Op, G>(wf_reduce_lanes<Op, A, G, J>(x, start, n, g));
+}
+
 // ---- kernels ----------------------------------------------------------------
 // Words: 0 input, 1 target, 2 outputs, 3 length of a sequence, 4 chunks of a sequence, 5 ... the
 // space of the kept axes, then that of the reduced ones. Chunk c of output o goes to o chunks + c.
@@ -215,8 +250,9 @@ WEFT_FN void wf_reduce_short(const wf_u64* w) {
   }
 }
 
-// A group of G threads for a chunk, side by side in its elements; blocks of 256.
-template <class Op, class X, class Y, class A, int K, int R, int G, int J, class U>
+// A group of G threads for a chunk, side by side in its elements; blocks of 256. V > 1: a warp that
+// reads V neighbours at once.
+template <class Op, class X, class Y, class A, int K, int R, int G, int J, int V, class U>
 WEFT_FN void wf_reduce_rows(const wf_u64* w) {
   U unit = U(blockIdx.x) * (256 / G) + threadIdx.x / G, chunks = U(w[4]);
   if (unit >= U(w[2]) * chunks) return;
@@ -230,7 +266,7 @@ WEFT_FN void wf_reduce_rows(const wf_u64* w) {
                                       wf_signed(wf_offset<K>(w + 5, o)),
                                   w + 5 + 3 * K};
   U g = threadIdx.x % G;
-  A a = wf_reduce_group<Op, G>(wf_reduce_lanes<Op, A, G, J>(x, start, n, g));
+  A a = wf_reduce_chunk<Op, A, G, J, V>(x, start, n, g);
   if (g == 0) wf_pointer<typename Y::stored>(w[1])[unit] = Y::store(a);
 }
 

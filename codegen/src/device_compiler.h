@@ -52,8 +52,9 @@ std::vector<std::string> nvrtc_places(Environment environment);
 /// Options of every compilation, besides the architecture.
 ///   --minimal       no language features that kernels do not use: 6 ms less of about 50
 ///   -fmad=false     a*b+c keeps its two roundings, the CPU's bits
+///   -use_fast_math  instead, for a fast one: contraction, subnormals as 0, approximated division
 ///   -std=c++17      what the texts are written in, whatever the version's default
-std::vector<std::string> nvrtc_options();
+std::vector<std::string> nvrtc_options(const KernelSource& source);
 
 /// Thread-safe. Loads when first needed, and again on the next need if that failed; never unloads.
 class Nvrtc {

@@ -32,13 +32,24 @@ EmitFn family_of(OpId op) {
   }
 }
 
-}  // namespace
-
-KernelSequence emit(const KernelStep& step, const GpuFacts& gpu) {
+KernelSequence emit_by_family(const KernelStep& step, const GpuFacts& gpu) {
   if (step.program) return emit_fused(step, gpu);
   const EmitFn family = step.op == copy_op() ? emit_copy : family_of(step.op);
   WEFT_ENSURE(family != nullptr);
   return family(step, gpu);
+}
+
+}  // namespace
+
+KernelSequence emit(const KernelStep& step, const GpuFacts& gpu) {
+  KernelSequence sequence = emit_by_family(step, gpu);
+  if (step.numerics == Numerics::fast)
+    for (KernelLaunch& launch : sequence.launches) {
+      KernelSource source = *launch.source;
+      source.fast = true;
+      launch.source = std::make_shared<const KernelSource>(std::move(source));
+    }
+  return sequence;
 }
 
 }  // namespace weft::detail

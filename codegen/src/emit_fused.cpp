@@ -35,8 +35,8 @@ DType mover(DType dtype) {
 
 }  // namespace
 
-std::size_t most_operands() noexcept {
-  return (most_param_words - words_of_space) / words_of_operand;
+bool fits_parameters(std::size_t operands, std::size_t arguments) noexcept {
+  return words_of_space + words_of_operand * operands + arguments <= most_param_words;
 }
 
 KernelSequence emit_fused(const KernelStep& step, const GpuFacts& gpu) {
@@ -44,7 +44,8 @@ KernelSequence emit_fused(const KernelStep& step, const GpuFacts& gpu) {
   const Program& program = *step.program;
   WEFT_ENSURE(step.inputs.size() == program.memory_inputs &&
               step.outputs.size() == program.outputs.size());
-  WEFT_ENSURE(program.inputs.size() + program.outputs.size() <= most_operands());
+  WEFT_ENSURE(fits_parameters(program.memory_inputs + program.outputs.size(),
+                              program.inputs.size() - program.memory_inputs));
   for (std::size_t k = 0; k < step.inputs.size(); ++k)
     WEFT_ENSURE(step.inputs[k].dtype == program.inputs[k].dtype);
   for (std::size_t k = 0; k < step.outputs.size(); ++k)

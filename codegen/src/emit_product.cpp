@@ -1,4 +1,5 @@
 // Kernels of matrix products.
+#include <algorithm>
 #include <cstdlib>
 
 #include "structured.h"
@@ -6,8 +7,8 @@
 namespace weft::detail {
 namespace {
 
-// Results depend on how k is cut, so that the shape alone decides it.
 constexpr std::int64_t fewest_large = 128, wanted_tiles = 256, least_part = 256;
+constexpr std::int64_t fewest_multiplications = 32 * 32 * 32;
 
 class ProductEmitter {
  public:
@@ -20,25 +21,45 @@ class ProductEmitter {
     for (int d = 0; d < rank - 2; ++d) batch_.add(c_.shape[d], {a_.strides[d], b_.strides[d]});
     count_ = batch_.numel();
     batch_.collapse();
-    choose_tile();
-    const std::int64_t room = c_.numel() * parts_;
+    order_ = product_order(compute_class(c_.dtype), m_, n_, k_, count_);
+    const std::int64_t room = c_.numel() * order_.parts;
     narrow_ = is_narrow(gpu, {room, a_span() + batch_.reach(0), b_span() + batch_.reach(1), k_,
-                              tiles(m_) * tiles(n_) * parts_ * count_});
+                              tiles(m_) * tiles(n_) * order_.parts * count_});
   }
 
   KernelSequence run() const {
     KernelSequence sequence;
     sequence.launches.push_back(tiles_launch());
-    if (parts_ > 1) {
+    if (order_.parts > 1) {
       sequence.launches.push_back(join());
       sequence.workspace_bytes =
-          aligned(static_cast<std::size_t>(c_.numel() * parts_) * size_of(sum_dtype()));
+          aligned(static_cast<std::size_t>(c_.numel() * order_.parts) * size_of(sum_dtype()));
     }
+    if (k_ > 0 && is_floating(c_.dtype)) sequence.product = shape();
     return sequence;
   }
 
  private:
-  std::int64_t extent() const { return 16 * each_; }
+  ProductShape shape() const {
+    ProductShape shape;
+    shape.dtype = c_.dtype;
+    shape.m = m_;
+    shape.n = n_;
+    shape.k = k_;
+    shape.a_row = stride(a_, 2);
+    shape.a_column = stride(a_, 1);
+    shape.b_row = stride(b_, 2);
+    shape.b_column = stride(b_, 1);
+    shape.batch_rank = batch_.rank;
+    for (int d = 0; d < batch_.rank; ++d) {
+      shape.batch[d] = batch_.extents[d];
+      shape.a_batch[d] = batch_.strides[0][d];
+      shape.b_batch[d] = batch_.strides[1][d];
+    }
+    return shape;
+  }
+
+  std::int64_t extent() const { return 16 * order_.each; }
   std::int64_t tiles(std::int64_t size) const { return ceil_div(size, extent()); }
   DType sum_dtype() const { return storage_of(compute_class(c_.dtype)); }
   std::int64_t stride(const KernelOperand& x, int from_last) const {
@@ -51,46 +72,31 @@ class ProductEmitter {
     return std::abs(stride(b_, 2)) * k_ + std::abs(stride(b_, 1)) * n_;
   }
 
-  // Elements of a thread each way, and parts of k where there are few tiles.
-  void choose_tile() {
-    each_ = 8;
-    const bool is_f32 = compute_class(c_.dtype) == ComputeClass::f32;
-    if (!is_f32 || tiles(m_) * tiles(n_) * count_ < fewest_large) each_ = 4;
-    if (each_ == 4 && std::min(m_, n_) <= 32) each_ = 2;
-    depth_ = 64 / each_;
-    // Small tiles wait for memory: more of them at once.
-    const std::int64_t wanted = each_ == 2 ? 2 * wanted_tiles : wanted_tiles;
-    const std::int64_t made = tiles(m_) * tiles(n_) * count_;
-    parts_ = std::clamp(wanted / std::max<std::int64_t>(1, made), std::int64_t{1},
-                        std::max<std::int64_t>(1, k_ / least_part));
-    part_ = std::max(depth_, ceil_div(ceil_div(k_, parts_), depth_) * depth_);
-    parts_ = std::max<std::int64_t>(1, ceil_div(k_, part_));
-  }
-
   KernelLaunch tiles_launch() const {
     LaunchBuilder builder(step_);
     builder.input(0).input(1);
-    if (parts_ > 1)
+    if (order_.parts > 1)
       builder.workspace(0);
     else
       builder.output(0);
     builder.constant(m_).constant(n_).constant(k_);
     builder.constant(stride(a_, 2)).constant(stride(a_, 1));
     builder.constant(stride(b_, 2)).constant(stride(b_, 1));
-    builder.constant(tiles(m_)).constant(tiles(n_)).constant(parts_).constant(part_);
+    builder.constant(tiles(m_)).constant(tiles(n_)).constant(order_.parts).constant(order_.part);
     builder.constant(count_).space(batch_, narrow_);
     const bool a_by_k = std::abs(stride(a_, 1)) <= std::abs(stride(a_, 2));
     const bool b_by_k = std::abs(stride(b_, 2)) < std::abs(stride(b_, 1));
-    const DType target = parts_ > 1 ? sum_dtype() : c_.dtype;
-    return builder.launch(instance("wf_product", tag_of(c_.dtype), tag_of(target), each_, depth_,
-                                   a_by_k ? "true" : "false", b_by_k ? "true" : "false",
-                                   batch_.rank, index_type(narrow_)),
-                          tiles(m_) * tiles(n_) * parts_ * count_, 256, 1, each_ == 8 ? 2 : 1);
+    const DType target = order_.parts > 1 ? sum_dtype() : c_.dtype;
+    return builder.launch(instance("wf_product", tag_of(c_.dtype), tag_of(target), order_.each,
+                                   order_.depth, a_by_k ? "true" : "false",
+                                   b_by_k ? "true" : "false", batch_.rank, index_type(narrow_)),
+                          tiles(m_) * tiles(n_) * order_.parts * count_, 256, 1,
+                          order_.each == 8 ? 2 : 1);
   }
 
   KernelLaunch join() const {
     LaunchBuilder builder(step_);
-    builder.workspace(0).output(0).constant(c_.numel()).constant(parts_);
+    builder.workspace(0).output(0).constant(c_.numel()).constant(order_.parts);
     return builder.launch(instance("wf_product_join", tag_of(sum_dtype()) + "::value",
                                    tag_of(c_.dtype), index_type(narrow_)),
                           ceil_div(c_.numel(), 256), 256);
@@ -99,12 +105,41 @@ class ProductEmitter {
   const KernelStep& step_;
   const KernelOperand &a_, &b_, &c_;
   std::int64_t m_ = 1, n_ = 1, k_ = 1, count_ = 1;
-  std::int64_t each_ = 4, depth_ = 16, parts_ = 1, part_ = 1;
+  ProductOrder order_{};
   IndexSpace batch_{2};
   bool narrow_ = false;
 };
 
 }  // namespace
+
+ProductOrder product_order(ComputeClass compute, std::int64_t m, std::int64_t n, std::int64_t k,
+                           std::int64_t batch_count) noexcept {
+  const auto tiles = [&](std::int64_t each) {
+    return ceil_div(m, 16 * each) * ceil_div(n, 16 * each) * batch_count;
+  };
+  ProductOrder order{};
+  order.each = compute == ComputeClass::f32 && tiles(8) >= fewest_large ? 8 : 4;
+  if (order.each == 4 && std::min(m, n) <= 32) order.each = 2;
+  order.depth = 64 / order.each;
+  // Small tiles wait for memory: more of them at once.
+  const std::int64_t wanted = order.each == 2 ? 2 * wanted_tiles : wanted_tiles;
+  const std::int64_t made = std::max<std::int64_t>(1, tiles(order.each));
+  const std::int64_t parts =
+      std::clamp(wanted / made, std::int64_t{1}, std::max<std::int64_t>(1, k / least_part));
+  order.part = std::max(order.depth, ceil_div(ceil_div(k, parts), order.depth) * order.depth);
+  order.parts = std::max<std::int64_t>(1, ceil_div(k, order.part));
+  return order;
+}
+
+bool prefers_library(std::int64_t m, std::int64_t n, std::int64_t k,
+                     std::int64_t batch_count) noexcept {
+  std::int64_t left = fewest_multiplications;
+  for (const std::int64_t extent : {m, n, k, batch_count}) {
+    if (extent <= 0) return false;
+    left = (left + extent - 1) / extent;
+  }
+  return left <= 1;
+}
 
 KernelSequence emit_product(const KernelStep& step, const GpuFacts& gpu) {
   if (step.outputs[0].numel() == 0) return {};

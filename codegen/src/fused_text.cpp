@@ -11,7 +11,10 @@ void begin_loop(KernelWriter& writer, int count) {
 }
 
 FusedText::FusedText(KernelWriter& writer, const KernelStep& step, const FusedSpace& space)
-    : writer_(writer), step_(step), registers_(step.program->register_count) {
+    : writer_(writer),
+      step_(step),
+      registers_(step.program->register_count),
+      stored_(step.inputs.size()) {
   for (std::size_t k = 0; k < step.inputs.size(); ++k)
     held_.push_back(space.is_constant(k)         ? Held::constant
                     : space.inner_stride(k) == 0 ? Held::row
@@ -35,20 +38,28 @@ void FusedText::begin() {
   const Program& program = *step_.program;
   for (std::size_t i = 0; i < program.inputs.size(); ++i) {
     const ProgramInput& input = program.inputs[i];
-    std::string value;
-    if (input.is_argument) {
-      value = argument_expression(input.dtype, writer_.word(ParamWord::Kind::argument, input.slot));
-    } else if (held(i) == Held::constant) {
-      value =
-          load_expression(input.dtype, "*reinterpret_cast<const " + storage_type(input.dtype) +
-                                           "*>(" + writer_.word(ParamWord::Kind::input, i) + ")");
-    } else {
-      continue;
-    }
-    writer_.line("const " + class_type(compute_class(input.dtype)) + " " + value_name(i) + " = " +
-                 value + ";");
-    registers_[input.reg] = value_name(i);
+    if (input.is_argument)
+      name_value(i, argument_expression(input.dtype,
+                                        writer_.word(ParamWord::Kind::argument, input.slot)));
+    else if (held(i) == Held::constant)
+      name_stored(i, "*reinterpret_cast<const " + storage_type(input.dtype) + "*>(" +
+                         writer_.word(ParamWord::Kind::input, i) + ")");
   }
+}
+
+void FusedText::name_value(std::size_t i, const std::string& value) {
+  const ProgramInput& input = step_.program->inputs[i];
+  writer_.line("const " + class_type(compute_class(input.dtype)) + " " + value_name(i) + " = " +
+               value + ";");
+  registers_[input.reg] = value_name(i);
+}
+
+/// One value for many elements, as it is stored and as it is computed with.
+void FusedText::name_stored(std::size_t k, const std::string& stored) {
+  const ProgramInput& input = step_.program->inputs[k];
+  stored_[k] = "s" + std::to_string(k);
+  writer_.line("const " + storage_type(input.dtype) + " " + stored_[k] + " = " + stored + ";");
+  name_value(k, load_expression(input.dtype, stored_[k]));
 }
 
 void FusedText::declare_source(std::size_t k, const std::string& offset) {
@@ -76,11 +87,7 @@ void FusedText::declare_arrays(int count, const std::vector<char>& inputs) {
 
 void FusedText::read_rows() {
   for (std::size_t k = 0; k < input_count(); ++k) {
-    if (held(k) != Held::row) continue;
-    const ProgramInput& input = step_.program->inputs[k];
-    writer_.line("const " + class_type(compute_class(input.dtype)) + " " + value_name(k) + " = " +
-                 load_expression(input.dtype, "*" + source(k)) + ";");
-    registers_[input.reg] = value_name(k);
+    if (held(k) == Held::row) name_stored(k, "*" + source(k));
   }
 }
 
@@ -90,19 +97,23 @@ void FusedText::compute(int count, const std::vector<std::string>& element) {
   writer_.line("}");
 }
 
+std::string FusedText::stored_of(std::size_t k, const std::vector<std::string>& element) const {
+  return held(k) == Held::elements ? element[k] : stored_[k];
+}
+
 // Every register that is written gets a new name, so that the text has constants only.
 void FusedText::element_code(const std::vector<std::string>& element) {
   const Program& program = *step_.program;
   std::vector<std::string> registers = registers_;
   std::vector<int> untouched(registers.size(), -1);  // the input whose value a register is
   for (std::size_t k = 0; k < input_count(); ++k) {
-    if (held(k) != Held::elements) continue;
     const ProgramInput& input = program.inputs[k];
+    untouched[input.reg] = static_cast<int>(k);
+    if (held(k) != Held::elements) continue;
     const std::string name = "v" + std::to_string(k);
     writer_.line("const " + class_type(compute_class(input.dtype)) + " " + name + " = " +
                  load_expression(input.dtype, element[k]) + ";");
     registers[input.reg] = name;
-    untouched[input.reg] = static_cast<int>(k);
   }
   std::size_t number = input_count();
   for (const Instruction& code : program.code) {
@@ -124,7 +135,7 @@ void FusedText::element_code(const std::vector<std::string>& element) {
     const bool passes =
         same >= 0 && program.inputs[static_cast<std::size_t>(same)].dtype == result.dtype;
     writer_.line(results(k) + "[e] = " +
-                 (passes ? element[static_cast<std::size_t>(same)]
+                 (passes ? stored_of(static_cast<std::size_t>(same), element)
                          : store_expression(result.dtype, registers[result.reg])) +
                  ";");
   }

@@ -52,11 +52,16 @@ class FusedText {
  private:
   std::string value_name(std::size_t input) const { return "c" + std::to_string(input); }
   void element_code(const std::vector<std::string>& element);
+  void name_value(std::size_t input, const std::string& value);
+  void name_stored(std::size_t input, const std::string& stored);
+  /// What an input's element is stored as.
+  std::string stored_of(std::size_t input, const std::vector<std::string>& element) const;
 
   KernelWriter& writer_;
   const KernelStep& step_;
   std::vector<Held> held_;
   std::vector<std::string> registers_;  // what holds them where the element's code begins
+  std::vector<std::string> stored_;     // of inputs that are one for many: the stored value's name
 };
 
 /// A loop over e = 0 .. count-1 that the compiler unrolls.

@@ -27,7 +27,7 @@ KernelCache::KernelCache(Nvrtc& compiler, CacheSettings settings)
 std::string KernelCache::key_of(const KernelSource& source, int arch) {
   std::string key = "kernel of generator " + std::to_string(kernel_generator_version) + "\nentry " +
                     source.entry + "\narch " + std::to_string(arch) + "\noptions";
-  for (const std::string& option : nvrtc_options()) key += " " + option;
+  for (const std::string& option : nvrtc_options(source)) key += " " + option;
   return key + "\n\n" + source.text;
 }
 

@@ -132,14 +132,16 @@ class Compilation {
 
 }  // namespace
 
-std::vector<std::string> nvrtc_options() { return {"-fmad=false", "-std=c++17", "--minimal"}; }
+std::vector<std::string> nvrtc_options(const KernelSource& source) {
+  return {source.fast ? "-use_fast_math" : "-fmad=false", "-std=c++17", "--minimal"};
+}
 
 std::vector<char> Nvrtc::compile(const KernelSource& source, int arch) {
   const Library& library = this->library();
   const int usable = usable_arch(library.info.architectures, arch);
   if (usable == 0) fail_arch(library.info, arch);
   const InsideNvrtc guard;
-  std::vector<std::string> options = nvrtc_options();
+  std::vector<std::string> options = nvrtc_options(source);
   options.insert(options.begin(), "-arch=sm_" + std::to_string(usable));
   {
     const Compilation compilation(library.calls, source, usable);

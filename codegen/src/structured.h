@@ -81,6 +81,7 @@ class LaunchBuilder {
   LaunchBuilder& input(std::size_t i) { return add(ParamWord::Kind::input, i); }
   LaunchBuilder& output(std::size_t i) { return add(ParamWord::Kind::output, i); }
   LaunchBuilder& workspace(std::size_t offset) { return add(ParamWord::Kind::workspace, offset); }
+  LaunchBuilder& counters() { return add(ParamWord::Kind::counters, 0); }
   /// Attribute i of the step: its value, be it structure or an argument of the run.
   LaunchBuilder& attribute(int i);
   /// The error block, and what to write into it.

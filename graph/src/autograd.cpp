@@ -53,13 +53,18 @@ class GradientRecording {
 Tensor conform(const Tensor& gradient, Ref value, Where at) {
   const Ref given = gradient.ref();
   const Shape shape = value.node->shape(value.output);
-  const bool fits = given.node->device == value.node->device &&
+  // A value with no device yet takes gradients from anywhere.
+  const Device device = value.node->device.kind() == DeviceKind::automatic ? given.node->device
+                                                                           : value.node->device;
+  const bool fits = given.node->device == device &&
                     given.node->dtype_of(given.output) == value.node->dtype_of(value.output) &&
                     given.node->shape(given.output) == shape;
   if (fits) return gradient;
   Tensor result = gradient;
   if (result.shape(at) != shape) result = sum_to(result, shape);
-  return result.to(value.node->device, value.node->dtype_of(value.output), at);
+  const DType dtype = value.node->dtype_of(value.output);
+  return device.kind() == DeviceKind::automatic ? result.to(dtype, at)
+                                                : result.to(device, dtype, at);
 }
 
 /// The cotangents that have arrived so far, by place in the history. Few nodes have two outputs.
@@ -188,7 +193,9 @@ Tensor seed_of(const char* op, Ref output, const Tensor& cotangent, Where at) {
   if (cotangent.dtype(at) != dtype)
     fail<DTypeError>(at, name + ": the cotangent's dtype is not the output's" + both +
                              "; convert it with .to(dtype)");
-  if (given.node->device != output.node->device)
+  const bool undecided = given.node->device.kind() == DeviceKind::automatic ||
+                         output.node->device.kind() == DeviceKind::automatic;
+  if (!undecided && given.node->device != output.node->device)
     fail<DeviceError>(at, name + ": the output is on " + output.node->device.str() +
                               ", the cotangent on " + given.node->device.str() +
                               "; move it with .to(\"" + output.node->device.str() + "\")");

@@ -14,6 +14,11 @@ std::exception_ptr Completion::failure() const {
   return failure_;
 }
 
+void Completion::fail(std::exception_ptr failure) noexcept {
+  const std::lock_guard lock(mutex_);
+  failure_ = std::move(failure);
+}
+
 void Completion::end(std::exception_ptr failure) noexcept {
   const std::lock_guard lock(mutex_);
   failure_ = std::move(failure);

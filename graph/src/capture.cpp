@@ -102,7 +102,8 @@ void mark_kept(std::span<const Ref> roots, Capture& c) {
 /// Where a value is, or is to be made. The planner chose where an undecided one was made.
 Device device_of(const Node* node, bool leaf) noexcept {
   const bool undecided = node->device.kind() == DeviceKind::automatic;
-  return leaf && undecided && node->storage.buffer ? node->storage.buffer->device() : node->device;
+  return leaf && undecided && node->storage.buffer ? node->storage.buffer->device()
+                                                     : node->placed();
 }
 
 /// Words on their way to the key, added many at a time: a node has few.
@@ -135,10 +136,12 @@ void add_key(Capture& c, Words& key, const Node* node, std::uint8_t flag) {
   const bool leaf = flag & is_leaf;
   const OpId op = leaf ? data_op() : node->op;
   const OpInfo& row = info(op);
+  const Device device = device_of(node, leaf);
+  c.has_undecided |= device.kind() == DeviceKind::automatic;
   key.expect(most_words);
   // A leaf's place in its buffer does not matter; which of a node's outputs are meant does.
   key.push_back(std::uint64_t(op) | std::uint64_t(node->dtype) << 16 |
-                std::uint64_t(node->rank) << 24 | std::uint64_t(device_of(node, leaf).code()) << 28 |
+                std::uint64_t(node->rank) << 24 | std::uint64_t(device.code()) << 28 |
                 std::uint64_t(flag & (held | alive | history)) << 52 |
                 std::uint64_t(node->weak_scalar) << 58 |
                 std::uint64_t(node->slot != nullptr) << 59 |
@@ -231,6 +234,7 @@ void capture_nodes(std::span<const Ref> roots, Capture& c) {
   c.arguments.clear();
   c.leaves.clear();
   c.assigned.clear();
+  c.has_undecided = false;
   Words key(c.key);
   for (std::size_t i = 0; i < c.nodes.size(); ++i) add_key(c, key, c.nodes[i], c.flags[i]);
   key.put();

@@ -223,6 +223,7 @@ Node* new_node(OpId op, std::uint32_t input_count, Where at) {
   node->rank = 0;
   node->output_count = 1;
   node->device = {};
+  node->chosen.store(0, std::memory_order_relaxed);
   node->input_count = input_count;
   node->state.store(NodeState::pending, std::memory_order_relaxed);
   node->requires_grad = node->weak_scalar = false;

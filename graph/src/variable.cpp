@@ -58,7 +58,9 @@ VariableSlot* require_slot(const Variable& variable, const char* op, Where at) {
 
 /// The gradient as the value now is: it may have moved since the graph was recorded.
 Tensor as_value(const Tensor& grad, const Tensor& value, Where at) {
-  return grad.to(value.ref().node->device, value.ref().node->dtype, at);
+  const Device device = value.ref().node->device;
+  const DType dtype = value.ref().node->dtype;
+  return device.kind() == DeviceKind::automatic ? grad.to(dtype, at) : grad.to(device, dtype, at);
 }
 
 }  // namespace
@@ -180,7 +182,9 @@ Tensor assignable(const Operand& value, const Tensor& current) {
   const Tensor tensor = detail::tensor_of(value);
   if (given.node->device == now.node->device) return tensor;
   // The annotation asks for the transfer back, as for any op recorded inside it.
-  if (detail::ambient().on_set) return detail::moved(value, now.node->device);
+  // Nor has a value with no device yet been put elsewhere.
+  if (detail::ambient().on_set || given.node->device.kind() == DeviceKind::automatic)
+    return detail::moved(value, now.node->device);
   detail::fail<DeviceError>(value.at(), "assign: the Variable is on " + now.node->device.str() +
                                             ", the value on " + given.node->device.str() +
                                             "; move the value with .to(\"" +

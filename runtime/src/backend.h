@@ -45,6 +45,7 @@ struct StepCall {
   std::span<const ResolvedOperand> outputs;   // dense
   const std::uint64_t* arguments;             // the run's argument block
   ErrorWord* error;
+  Numerics numerics = Numerics::standard;
 };
 
 /// A stretch of a run's steps on one stream.
@@ -77,6 +78,9 @@ class Backend {
   virtual void synchronize(Device device) = 0;
   /// Frees cached memory.
   virtual void trim(Device device) noexcept = 0;
+  /// Gives the arena's memory back; it grows again where the base was. No run of the device is
+  /// bound or in flight.
+  virtual void release_scratch(Device) noexcept {}
 };
 
 Backend& backend(DeviceKind kind);

@@ -10,6 +10,7 @@
 #include <new>
 
 #include "devices.h"
+#include "engine.h"
 #include "host_calls.h"
 
 #if defined(__SANITIZE_ADDRESS__)
@@ -221,10 +222,23 @@ BufferRef borrow_buffer(void* data, std::size_t bytes, void (*release)(void*), v
   return BufferRef(new BorrowedBuffer(data, bytes, release, context));
 }
 
-void trim_all_caches() noexcept {
+namespace {
+
+template <class F>
+void for_each_pool(F f) noexcept {
   for (auto& kind : pools)
     for (auto& slot : kind)
-      if (BufferPool* const pool = slot.load(std::memory_order_acquire)) pool->empty();
+      if (BufferPool* const pool = slot.load(std::memory_order_acquire)) f(*pool);
+}
+
+}  // namespace
+
+void trim_all_caches() noexcept {
+  for_each_pool([](BufferPool& pool) { pool.empty(); });
+}
+
+void release_all_scratch() noexcept {
+  for_each_pool([](BufferPool& pool) { pool.release_scratch(); });
 }
 
 std::string text_of_bytes(std::size_t bytes) {
@@ -249,6 +263,7 @@ MemoryStats memory_stats(Device device, Where at) {
 
 void empty_cache(Device device, Where at) {
   detail::require_device(device, at);
+  detail::Engine::instance().release_scratch(device);
   detail::pool_of(device).empty();
 }
 

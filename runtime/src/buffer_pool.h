@@ -37,6 +37,7 @@ class BufferPool {
   void trim() noexcept;
   /// And the device what it keeps itself.
   void empty() noexcept;
+  void release_scratch() noexcept { backend_.release_scratch(device_); }
   MemoryStats stats() noexcept;
   void reset_peak() noexcept;
 
@@ -69,6 +70,8 @@ BufferRef allocate_buffer(Device device, std::size_t bytes, Where at = {});
 BufferRef borrow_buffer(void* data, std::size_t bytes, void (*release)(void*), void* context);
 /// Empties the caches of all devices.
 void trim_all_caches() noexcept;
+/// Gives their scratch memory back too; no run is bound or in flight.
+void release_all_scratch() noexcept;
 /// "1.5 GiB".
 std::string text_of_bytes(std::size_t bytes);
 

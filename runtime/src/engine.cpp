@@ -44,6 +44,7 @@ Engine& Engine::instance() {
 std::shared_ptr<FrozenPlan> Engine::make_plan_of_capture() {
   auto plan = std::make_shared<FrozenPlan>(
       schedule(run_passes(build_graph(capture_), context_), context_));
+  plan->costs = placed_by_.table;
   if (verification_enabled()) {
     const std::string hazard = find_hazard(*plan);
     if (!hazard.empty()) fail<InternalError>(Where(), "a plan has a hazard: " + hazard);
@@ -52,8 +53,13 @@ std::shared_ptr<FrozenPlan> Engine::make_plan_of_capture() {
 }
 
 std::shared_ptr<const FrozenPlan> Engine::plan_of_capture(bool with_picture) {
+  context_.options.numerics = numerics();
+  context_.options.matmul_precision = matmul_precision();
+  refresh_costs();
+  context_.options.placement = capture_.has_undecided ? placements_ : 0;
   auto plan = cache_.find(capture_, context_.options);
-  if (plan && (!with_picture || plan->has_picture)) {
+  // What is looked at has the costs of today.
+  if (plan && (!with_picture || (plan->has_picture && plan->costs == placed_by_.table))) {
     ++counters_.plan_hits;
     return plan;
   }
@@ -98,7 +104,10 @@ std::shared_ptr<Run> Engine::bind(const std::shared_ptr<const FrozenPlan>& plan,
     Node* node = capture_.nodes[capture_.leaves[leaf]];
     for (std::uint32_t o = 0; o < node->output_count; ++o)
       run->bind_leaf(2 * leaf + o, node->storage_of(o));
-    if (node->completion && !node->completion->has_ended()) run->depends.push_back(node->completion);
+    if (!node->completion || node->completion->has_ended()) continue;
+    require_own(*node->completion, at);
+    run->depends.push_back(node->completion);
+    run->depends_leaves.push_back(leaf);
   }
   for (const DevicePeak& peak : plan->peaks) {
     const std::uintptr_t base =
@@ -259,18 +268,7 @@ void Engine::evaluate(std::span<const Ref> roots, Where at) {
     }
     const auto plan = plan_of_capture(false);
     make_room_in_flight();
-    const std::shared_ptr<Run> run = bind(plan, at);
-    Publication publication = prepare(*run);
-    try {
-      add_assigned(*run);
-      run->changes_state = !run->assigned.empty();
-      submit(run);
-    } catch (...) {
-      for (const AssignedVariable& variable : run->assigned) variable.withdraw();
-      run->assigned.clear();
-      throw;
-    }
-    publish(std::move(publication));
+    start(plan, at);
     ++counters_.runs;
     shrink_capture();
   } catch (const std::bad_alloc&) {
@@ -284,6 +282,7 @@ void Engine::evaluate(std::span<const Ref> roots, Where at) {
 void Engine::wait(Node* node, Where at) {
   const std::shared_ptr<Completion> completion = node->completion;
   if (!completion) return;
+  require_own(*completion, at);
   completion->wait();
   const std::exception_ptr failure = completion->failure();
   if (!failure) return;

@@ -51,11 +51,15 @@ class PlanCache {
   std::uint64_t uses_ = 0;
 };
 
+/// DeviceError where a process before a fork was to carry the run out: here it never ends.
+void require_own(const Completion& completion, Where at);
+
 class Engine final : public Evaluator {
  public:
   static Engine& instance();
 
   void evaluate(std::span<const Ref> roots, Where at) override;
+  Device place(Node* node, Where at) override;
   void wait(Node* node, Where at) override;
   void read(Ref ref, void* destination, Where at) override;
   BufferRef host_copy(const void* data, std::size_t bytes, Where at) override;
@@ -70,11 +74,14 @@ class Engine final : public Evaluator {
   void set_options(const PlanOptions& options);
   PlanOptions options() const noexcept { return context_.options; }
   void clear_plans();
+  /// Gives back the scratch memory of a device, unless something is in flight.
+  void release_scratch(Device device) noexcept;
 
  private:
   /// With its graph, where the program wants to look at it.
   std::shared_ptr<const FrozenPlan> plan_of_capture(bool with_picture);
   std::shared_ptr<FrozenPlan> make_plan_of_capture();
+  void refresh_costs();
   void shrink_capture() noexcept;
   void flush_held(Where at);
   std::shared_ptr<Run> bind(const std::shared_ptr<const FrozenPlan>& plan, Where at);
@@ -82,6 +89,9 @@ class Engine final : public Evaluator {
   bool takes_over(const PlanBuffer& buffer) const;
   std::vector<Handle> first_values() const;
   void add_assigned(Run& run);
+  void start(const std::shared_ptr<const FrozenPlan>& plan, Where at);
+  void start_once(const std::shared_ptr<const FrozenPlan>& plan, Where at);
+  void add_starts(Run& run) const;
   void submit(const std::shared_ptr<Run>& run);
   /// What evaluated nodes will be given; made before the run starts, as it may end at once.
   struct Publication {
@@ -92,6 +102,8 @@ class Engine final : public Evaluator {
   Publication prepare(const Run& run) const;
   static void publish(Publication&& publication) noexcept;
   void make_room_in_flight();
+  void retire_first() noexcept;
+  void leave_to_parent() noexcept;
   void retire(const Run& run) noexcept;
   void report_unseen(Where at);
   void note_seen(const std::exception_ptr& failure) noexcept;
@@ -99,8 +111,16 @@ class Engine final : public Evaluator {
   bool makes_first_values_ = false;
   Capture capture_;
   PassContext context_{};
+  // What context_'s costs and candidates were made from, and how many there have been.
+  struct PlacementInputs {
+    std::uint64_t table = 0;
+    int gpus = 0, sims = 0;
+    bool operator==(const PlacementInputs&) const = default;
+  } placed_by_;
+  std::uint64_t placements_ = 0;
   PlanCache cache_;
   std::deque<std::shared_ptr<Run>> in_flight_;
+  std::uint32_t process_ = 0;  // whose runs these are: a fork's generation
   std::exception_ptr unseen_, last_seen_;  // failures that left Variables as they were
   Counters counters_;
 };

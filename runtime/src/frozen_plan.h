@@ -9,6 +9,7 @@
 
 #include <weft/codegen/program.h>
 #include <weft/graph/detail/ir.h>
+#include <weft/graph/numerics.h>
 #include <weft/runtime/plan.h>
 
 namespace weft::detail {
@@ -77,6 +78,19 @@ struct DevicePeak {
   std::size_t peak = 0;     // scratch and outputs together
 };
 
+/// A stretch of steps on one stream, and what it must not do beside other runs.
+struct PlanSegment {
+  std::uint32_t first, last;
+  Device device;
+  StreamKind stream;
+  std::vector<std::uint32_t> leaves;  // that its steps read, ascending
+  bool writes_over = false;           // may write where a Variable's old value is
+
+  bool is_on_stream_of(const PlanSegment& other) const noexcept {
+    return device == other.device && stream == other.stream;
+  }
+};
+
 struct FrozenPlan {
   std::vector<FrozenStep> steps;
   std::vector<PlanBuffer> buffers;
@@ -88,8 +102,12 @@ struct FrozenPlan {
   std::uint32_t event_count = 0;
   bool one_stream = true;   // all steps on one stream of one device
   std::vector<std::uint32_t> fallible;  // steps whose error names a line of the program
+  Numerics numerics = Numerics::standard;  // that it was made for
+  MatmulPrecision matmul_precision = MatmulPrecision::f32;
   Graph graph;              // as planned: for pictures
   bool has_picture = true;
+  std::uint64_t costs = 0;  // version of the table that its times were predicted by
+  std::vector<PlanSegment> segments;
   /// What backends have made of the steps, by device. Under the engine lock.
   mutable std::vector<std::pair<Device, std::shared_ptr<void>>> device_code;
   /// A plan that is only run needs no graph.

@@ -3,7 +3,10 @@
 #include <algorithm>
 #include <utility>
 
+#include "buffer_pool.h"
 #include "engine.h"
+#include "fork.h"
+#include "schedule.h"
 
 namespace weft::detail {
 
@@ -13,13 +16,32 @@ constexpr std::size_t most_runs_in_flight = 4;
 
 }  // namespace
 
+void require_own(const Completion& completion, Where at) {
+  if (completion.has_ended() || completion.process() == fork_generation()) return;
+  fail<DeviceError>(at, "a value that was being computed when this process was forked: its device's "
+                        "threads did not come along; fork before the first evaluation, or start a "
+                        "new program in the child");
+}
+
+/// In a child the runs of the parent never end, and what they hold is not the child's to give back.
+void Engine::leave_to_parent() noexcept {
+  if (process_ == fork_generation()) return;
+  process_ = fork_generation();
+  static_cast<void>(new std::deque<std::shared_ptr<Run>>(std::move(in_flight_)));
+  in_flight_.clear();
+}
+
 void Engine::make_room_in_flight() {
+  leave_to_parent();
   while (!in_flight_.empty() &&
-         (in_flight_.size() >= most_runs_in_flight || in_flight_.front()->has_ended())) {
-    in_flight_.front()->wait();
-    retire(*in_flight_.front());
-    in_flight_.pop_front();
-  }
+         (in_flight_.size() >= most_runs_in_flight || in_flight_.front()->has_ended()))
+    retire_first();
+}
+
+void Engine::retire_first() noexcept {
+  in_flight_.front()->wait();
+  retire(*in_flight_.front());
+  in_flight_.pop_front();
 }
 
 /// A run that failed to change Variables must be heard of, though nobody reads what it made: they
@@ -46,33 +68,81 @@ void Engine::note_seen(const std::exception_ptr& failure) noexcept {
 void Engine::report_unseen(Where at) {
   if (unseen_failures.load(std::memory_order_acquire) == 0) return;
   const std::lock_guard lock(engine_mutex());
-  while (!in_flight_.empty() && in_flight_.front()->has_ended()) {
-    retire(*in_flight_.front());
-    in_flight_.pop_front();
-  }
+  while (!in_flight_.empty() && in_flight_.front()->has_ended()) retire_first();
   if (!unseen_) return;
   const std::exception_ptr failure = unseen_;
   note_seen(failure);
   rethrow_at(failure, at);
 }
 
+void Engine::start_once(const std::shared_ptr<const FrozenPlan>& plan, Where at) {
+  const std::shared_ptr<Run> run = bind(plan, at);
+  Publication publication = prepare(*run);
+  try {
+    add_assigned(*run);
+    run->changes_state = !run->assigned.empty();
+    submit(run);
+  } catch (...) {
+    for (const AssignedVariable& variable : run->assigned) variable.withdraw();
+    run->assigned.clear();
+    throw;
+  }
+  publish(std::move(publication));
+}
+
+/// There is said to be no memory only once caches, and then what runs and scratch hold, are empty.
+void Engine::start(const std::shared_ptr<const FrozenPlan>& plan, Where at) {
+  try {
+    return start_once(plan, at);
+  } catch (const OutOfMemoryError&) {
+    trim_all_caches();
+  }
+  try {
+    return start_once(plan, at);
+  } catch (const OutOfMemoryError&) {
+    while (!in_flight_.empty()) retire_first();
+    trim_all_caches();
+    release_all_scratch();
+  }
+  start_once(plan, at);
+}
+
+/// Scratch memory is nobody's where no run is bound or in flight.
+void Engine::release_scratch(Device device) noexcept {
+  const std::lock_guard lock(engine_mutex());
+  const auto has_ended = [](const std::shared_ptr<Run>& run) { return run->has_ended(); };
+  if (std::all_of(in_flight_.begin(), in_flight_.end(), has_ended))
+    backend(device.kind()).release_scratch(device);
+}
+
+/// Within a stream order is enough. Between streams memory is shared: arenas, and values.
+void Engine::add_starts(Run& run) const {
+  const std::vector<PlanSegment>& segments = run.plan().segments;
+  for (const PlanSegment& segment : segments) {
+    Run::Start start{segment.first, {}, {}};
+    for (const std::shared_ptr<Run>& earlier : in_flight_)
+      if (!earlier->has_ended() && must_follow(segment, earlier->plan()))
+        start.follows.push_back(earlier->completion());
+    // Nothing is written over in a run that will fail by what it reads elsewhere; and the last one
+    // waits for what no step reads.
+    const bool awaits_all = segment.writes_over || &segment == &segments.back();
+    for (std::size_t i = 0; i < run.depends.size(); ++i)
+      if (awaits_all || std::binary_search(segment.leaves.begin(), segment.leaves.end(),
+                                        run.depends_leaves[i]))
+        start.depends.push_back(run.depends[i]);
+    if (segments.size() > 1)
+      run.starts.push_back(std::move(start));
+    else
+      run.follows = std::move(start.follows);
+  }
+}
+
 void Engine::submit(const std::shared_ptr<Run>& run) {
   const FrozenPlan& plan = run->plan();
-  // Within one stream order is enough. Between streams memory is shared too: scratch of a device,
-  // and values; so a run on several follows all before it, and all after it follow it.
-  for (const std::shared_ptr<Run>& earlier : in_flight_)
-    if (!plan.one_stream || !earlier->plan().one_stream)
-      run->follows.push_back(earlier->completion());
+  add_starts(*run);
   std::vector<Segment> segments;
-  const auto count = static_cast<std::uint32_t>(plan.steps.size());
-  for (std::uint32_t first = 0; first < count;) {
-    std::uint32_t last = first + 1;
-    while (last < count && plan.steps[last].device == plan.steps[first].device &&
-           plan.steps[last].stream == plan.steps[first].stream)
-      ++last;
-    segments.push_back({run, first, last});
-    first = last;
-  }
+  for (const PlanSegment& segment : plan.segments)
+    segments.push_back({run, segment.first, segment.last});
   // Without a step of its own a view is there when what it shares memory with is.
   Device device;
   if (plan.steps.empty() && !plan.outputs.empty())

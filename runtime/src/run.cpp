@@ -7,6 +7,8 @@
 #include <weft/graph/detail/variable.h>
 #include <weft/graph/scope.h>
 
+#include "fork.h"
+
 namespace weft::detail {
 
 std::atomic<std::uint32_t> unseen_failures{0};
@@ -20,7 +22,7 @@ void ErrorWord::set(std::uint32_t step_number, std::int64_t bad, std::int64_t bo
 }
 
 Run::Run(std::shared_ptr<const FrozenPlan> plan)
-    : plan_(std::move(plan)), completion_(std::make_shared<Completion>()) {
+    : plan_(std::move(plan)), completion_(std::make_shared<Completion>(fork_generation())) {
   leaves_.resize(2 * std::size_t{plan_->leaf_count});
   outputs_.resize(plan_->output_buffers);
   events_.resize(plan_->event_count);
@@ -53,7 +55,8 @@ void Run::fail_with(std::exception_ptr error_found) noexcept {
   const std::lock_guard lock(mutex_);
   if (failure_) return;
   failure_ = std::move(error_found);
-  failed_.store(true, std::memory_order_release);
+  completion_->fail(failure_);
+  failed_.store(true);
 }
 
 void Run::signal(std::uint32_t event) noexcept {
@@ -124,6 +127,17 @@ ResolvedOperand Run::resolve(const StepOutput& output) const {
   return operand;
 }
 
+bool Run::is_in_place(const FrozenStep& step) const noexcept {
+  for (const StepOutput& output : step.outputs) {
+    const PlanBuffer& buffer = plan_->buffers[output.buffer];
+    if (buffer.home == PlanBuffer::Home::output && buffer.replaces >= 0 &&
+        outputs_[buffer.index].buffer.pointer() ==
+            leaves_[2 * static_cast<std::uint32_t>(buffer.replaces)].buffer.pointer())
+      return true;
+  }
+  return false;
+}
+
 void Run::move_data(const FrozenStep& step) {
   const StepInput& from = step.inputs[0];
   const StepOutput& to = step.outputs[0];
@@ -161,7 +175,8 @@ void Run::carry_out(const FrozenStep& step, std::uint32_t number) {
                                   device.host_address(step.device, operand.data));
   }
   const std::span<const ResolvedOperand> all(operands);
-  run_on_host({&step, number, all.first(inputs), all.subspan(inputs), arguments.data(), &error});
+  run_on_host({&step, number, all.first(inputs), all.subspan(inputs), arguments.data(), &error,
+               plan().numerics});
 }
 
 void Run::open() noexcept {
@@ -170,21 +185,24 @@ void Run::open() noexcept {
   changed_.notify_all();
 }
 
-void Run::await_start(const void* queue) noexcept {
+void Run::await_start(std::uint32_t first, const void* queue) noexcept {
   if (gated) {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [this] { return open_; });
   }
-  for (const std::shared_ptr<Completion>& run : follows) run->wait();
-  for (const std::shared_ptr<Completion>& leaf : depends) {
-    if (queue && leaf->order() == queue) continue;
-    leaf->wait();
+  const auto start = std::find_if(starts.begin(), starts.end(),
+                                  [first](const Start& known) { return known.first == first; });
+  const bool is_own = start != starts.end();
+  for (const std::shared_ptr<Completion>& run : is_own ? start->follows : follows) run->wait();
+  for (const std::shared_ptr<Completion>& leaf : is_own ? start->depends : depends) {
+    // On the same queue it is known by now whether its steps could be appended.
+    if (!queue || leaf->order() != queue) leaf->wait();
     if (const std::exception_ptr upstream = leaf->failure()) fail_with(upstream);
   }
 }
 
 void Run::execute(std::uint32_t first, std::uint32_t last, StepObserver* observer) noexcept {
-  await_start(nullptr);
+  await_start(first, nullptr);
   for (std::uint32_t i = first; i < last; ++i) {
     const FrozenStep& step = plan_->steps[i];
     if (step.kind == StepKind::wait) await(step.event);
@@ -234,6 +252,9 @@ void Run::end() noexcept {
       outcome = failure_;
     } else if (error.is_set()) {
       outcome = located_failure();
+    } else {
+      for (const std::shared_ptr<Completion>& leaf : depends)
+        if (!outcome) outcome = leaf->failure();  // of one that was followed in order
     }
   } catch (...) {
     outcome = std::current_exception();
@@ -244,6 +265,7 @@ void Run::end() noexcept {
   release(outputs_);
   depends.clear();
   follows.clear();
+  starts.clear();
   if (outcome && changes_state) unseen_failures.fetch_add(1, std::memory_order_release);
   completion_->end(std::move(outcome));
 }

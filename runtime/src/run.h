@@ -72,10 +72,19 @@ class Run {
   std::vector<std::uintptr_t> arenas;                  // by plan.peaks' index
   std::vector<Provenance> provenance;                  // of plan.fallible, in that order
   std::vector<std::shared_ptr<Completion>> depends;    // of leaves that are still on their way
+  std::vector<std::uint32_t> depends_leaves;           // their numbers
   std::vector<std::shared_ptr<Completion>> follows;    // of runs that must have ended before
+  /// What the segment that begins with step `first` waits for; where there are none every segment
+  /// waits for all of `depends` and `follows`.
+  struct Start {
+    std::uint32_t first;
+    std::vector<std::shared_ptr<Completion>> depends, follows;
+  };
+  std::vector<Start> starts;
   std::vector<AssignedVariable> assigned;
   bool changes_state = false;                          // some were assigned
   bool gated = false;                                  // no segment starts before `open`
+  std::atomic<bool> changed_in_place{false};           // a step that writes over an old value began
 
   /// Leaves, two entries each (their outputs); and outputs, by the plan buffer's index.
   void bind_leaf(std::uint32_t index, const Storage& storage);
@@ -111,14 +120,16 @@ class Run {
   /// Waits until the event has happened, or is queued: what stands for it; null where it has.
   std::shared_ptr<void> await_queued(std::uint32_t event) noexcept;
 
-  /// Waits for what must have ended before the run's first step on a queue; null: any. What was
-  /// queued there before need not have.
-  void await_start(const void* queue) noexcept;
+  /// Waits for what must have ended before the segment that begins with step `first` on a queue; null:
+  /// any. What was queued there before need not have.
+  void await_start(std::uint32_t first, const void* queue) noexcept;
 
   /// Address of a plan buffer in its device's address space.
   std::uintptr_t address_of(std::uint32_t buffer) const noexcept;
   ResolvedOperand resolve(const StepInput& input) const;
   ResolvedOperand resolve(const StepOutput& output) const;
+  /// Whether the step writes where a Variable's old value is.
+  bool is_in_place(const FrozenStep& step) const noexcept;
   /// The value of an index map's start in this run, in elements.
   std::int64_t start_of(const IndexMap& map) const noexcept;
 

@@ -5,6 +5,8 @@
 #include <map>
 #include <random>
 
+#include <weft/codegen/product.h>
+
 namespace weft::detail {
 
 namespace {
@@ -21,6 +23,8 @@ class Scheduler {
     const Graph& graph = plan_.graph;
     plan_.leaf_count = graph.leaf_count;
     plan_.argument_count = graph.argument_count;
+    plan_.numerics = context_.options.numerics;
+    plan_.matmul_precision = context_.options.matmul_precision;
     make_buffers();
     for (const VertexId v : order()) add_step(v);
     add_outputs();
@@ -32,6 +36,7 @@ class Scheduler {
     plan_.one_stream = clocks.stream_count() <= 1;
     plan_memory(plan_, clocks, context_.options.reuse_memory);
     check_in_place(clocks);
+    plan_.segments = segments_of(plan_);
     return std::move(plan_);
   }
 
@@ -161,6 +166,7 @@ class Scheduler {
       step.program = std::make_shared<const Program>(
           lower(graph.bodies[static_cast<std::size_t>(vertex.body)]));
     predict(step, row);
+    if (step.kind == StepKind::library) say_how(step);
     plan_.steps.push_back(std::move(step));
   }
 
@@ -169,6 +175,26 @@ class Scheduler {
       return vertex.op == upload_op() ? StepKind::upload : StepKind::transfer;
     if (row.is_view()) return StepKind::view;
     return row.exactness == Exactness::library ? StepKind::library : StepKind::kernel;
+  }
+
+  /// What carries a product out, where the CPU's own library does not.
+  void say_how(FrozenStep& step) const {
+    const Shape& a = step.inputs[0].map.shape;
+    const Spec& c = step.outputs[0].spec;
+    if (!is_floating(c.dtype)) return;
+    std::string how;
+    if (plan_.numerics == Numerics::strict)
+      how = "strict: sums in one order";
+    else if (!step.device.is_cuda())
+      return;
+    else if (!prefers_library(c.shape.numel() / std::max<std::int64_t>(1, c.shape.back()),
+                              c.shape.back(), a.back(), 1))
+      how = "a generated kernel: it is small";
+    else
+      how = plan_.matmul_precision == MatmulPrecision::tf32 && c.dtype == DType::f32
+                ? "by cuBLASLt where that can, in TF32"
+                : "by cuBLASLt where that can";
+    step.reason += (step.reason.empty() ? "" : "; ") + how;
   }
 
   /// Copies run beside the compute stream, on the accelerator that they concern.
@@ -184,7 +210,7 @@ class Scheduler {
 
   void predict(FrozenStep& step, const OpInfo& row) {
     const DeviceCost& cost = context_.costs.of(step.device);
-    double flops = 0;
+    double flops = 0, flops_per_us = cost.flops_per_us;
     for (const StepInput& input : step.inputs)
       step.bytes += static_cast<std::int64_t>(std::min<std::size_t>(
           plan_.buffers[input.buffer].bytes,
@@ -197,8 +223,9 @@ class Scheduler {
     }
     if (step.kind == StepKind::transfer || step.kind == StepKind::upload) {
       step.bytes /= 2;
-      step.predicted_us = cost.transfer_latency_us +
-                          static_cast<double>(step.bytes) / cost.transfer_bytes_per_us;
+      const LinkCost& link = context_.costs.between(plan_.buffers[step.inputs[0].buffer].device,
+                                                    plan_.buffers[step.outputs[0].buffer].device);
+      step.predicted_us = link.latency_us + static_cast<double>(step.bytes) / link.bytes_per_us;
       return;
     }
     if (step.program) {
@@ -209,11 +236,13 @@ class Scheduler {
       const Shape& a = step.inputs[0].map.shape;
       flops = 2.0 * static_cast<double>(step.outputs[0].spec.shape.numel()) *
               static_cast<double>(a.back());
+      flops_per_us = cost.product_flops_per_us(step.outputs[0].spec.dtype);
     } else if (!step.inputs.empty()) {
       flops = static_cast<double>(step.inputs[0].map.shape.numel());
     }
-    step.predicted_us = cost.launch_us + std::max(static_cast<double>(step.bytes) / cost.bytes_per_us,
-                                                  flops / cost.flops_per_us);
+    step.predicted_us =
+        cost.kernel_us +
+        std::max(static_cast<double>(step.bytes) / cost.bytes_per_us, flops / flops_per_us);
   }
 
   void add_outputs() {

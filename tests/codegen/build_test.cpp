@@ -103,6 +103,14 @@ TEST_CASE("nvrtc: products are not contracted", "[codegen][nvrtc]") {
       compile(body("p[0] = __fadd_rn(__fmul_rn(p[1], p[2]), p[3]);"), 90);
   CHECK(compile(body("p[0] = p[1] * p[2] + p[3];"), 90) == twice);
   CHECK(compile(body("p[0] = __fmaf_rn(p[1], p[2], p[3]);"), 90) != twice);
+  // But in fast kernels they are.
+  const auto fast_body = [&body](const std::string& statement) {
+    KernelSource source = body(statement);
+    source.fast = true;
+    return source;
+  };
+  CHECK(compile(fast_body("p[0] = p[1] * p[2] + p[3];"), 90) ==
+        compile(fast_body("p[0] = __fmaf_rn(p[1], p[2], p[3]);"), 90));
 }
 
 TEST_CASE("nvrtc: a text that does not compile", "[codegen][nvrtc]") {
@@ -188,6 +196,10 @@ TEST_CASE("nvrtc: options and the nearest architecture", "[codegen]") {
   CHECK(as_text(with.compiler.compile(plain, 90)) == fake_cubin(fake_options_90, plain.text));
   CHECK(as_text(with.compiler.compile(plain, 89)) ==
         fake_cubin("-arch=sm_80 -fmad=false -std=c++17 --minimal", plain.text));
+  KernelSource quick = plain;
+  quick.fast = true;
+  CHECK(as_text(with.compiler.compile(quick, 90)) ==
+        fake_cubin("-arch=sm_90 -use_fast_math -std=c++17 --minimal", plain.text));
   CHECK_THAT(message<DeviceError>(with.compiler, plain, 75),
              ContainsSubstring("does not compile for sm_75, only for sm_80 sm_90 sm_120"));
   with.nvrtc.knows_minimal = false;

@@ -66,8 +66,11 @@ TEST_CASE("cache: a later process finds what an earlier one built, without NVRTC
     CHECK(as_text(*first.cache.obtain({"k", "a"}, 80)) !=
           as_text(*first.cache.obtain({"k", "a"}, 90)));
     CHECK(first.nvrtc.compiles == 3);
+    CHECK(as_text(*first.cache.obtain({"k", "a", true}, 90)) !=
+          as_text(*first.cache.obtain({"k", "a"}, 90)));
+    CHECK(first.nvrtc.compiles == 4);
   }
-  CHECK(scratch.files().size() == 4);
+  CHECK(scratch.files().size() == 5);
   CHECK(mode_of(scratch.folder()) == 0700);
   CHECK(mode_of(scratch.root() + "/a") == 0700);
   for (const fs::path& file : scratch.files()) CHECK(mode_of(file) == 0600);
@@ -81,8 +84,8 @@ TEST_CASE("cache: a later process finds what an earlier one built, without NVRTC
     CHECK(second.nvrtc.compiles == 1);
     const KernelCacheInfo info = second.cache.info();
     CHECK(info.folder == scratch.folder());
-    CHECK(info.entries == 5);
-    CHECK(info.bytes > 5 * 64);
+    CHECK(info.entries == 6);
+    CHECK(info.bytes > 6 * 64);
     CHECK(info.problem.empty());
   }
   CHECK(warnings.empty());

@@ -109,6 +109,43 @@ TEST_CASE("emit reduce: many rows and columns, and widths of column tiles") {
   trials.expect_bits_of_cpu();
 }
 
+TEST_CASE("emit reduce: one output of many chunks, read by vectors or not") {
+  Trials trials;
+  for (const OpId op : reductions)
+    for (const DType dtype : {f32, f64, bf16, i32, u8, bool_}) {
+      if (op != OpId::sum && dtype != f32 && dtype != bf16) continue;
+      const auto x = random_array(dtype, {70'003}, 21, true);
+      add(trials, op, x, x->dense(), 1);
+      add(trials, op, x, x->view({69'999}, {1}, 3), 1);
+      if (op == OpId::sum) add(trials, op, x, x->view({35'001}, {2}), 1);
+    }
+  const auto rows = random_array(f16, {5, 8200}, 22);
+  add(trials, OpId::sum, rows, rows->view({5, 8192}, {8200, 1}), 2);
+  add(trials, OpId::sum, rows, rows->view({5, 8192}, {8200, 1}, 1), 2);
+  const auto x = random_array(f32, {70'003}, 23);
+  trials.add("guarded", reduction(OpId::sum, x, x->dense(), 1)).guard();
+  trials.expect_bits_of_cpu();
+}
+
+TEST_CASE("emit reduce: columns read by vectors, of one chunk and of several") {
+  Trials trials;
+  for (const DType dtype : {f32, f64, f16, i32, i64, u8})
+    for (const std::int64_t n : {512, 700, 4096, 9001}) {
+      if (n > 700 && dtype != f32 && dtype != f16) continue;
+      const auto x = random_array(dtype, {n, 72}, 31, true);
+      add(trials, OpId::sum, x, x->dense(), 1);
+      add(trials, OpId::amax, x, x->view({n, 68}, {72, 1}, 4), 1);
+      add(trials, OpId::sum, x, x->view({n, 66}, {72, 1}, 1), 1);
+    }
+  const auto x = random_array(f32, {2, 600, 3, 40}, 32);
+  for (const int mask : {2, 6, 3, 7}) add(trials, OpId::sum, x, x->dense(), mask);
+  const auto tall = random_array(f32, {4096 * 17, 32}, 33);
+  add(trials, OpId::sum, tall, tall->dense(), 1);
+  const auto guarded = random_array(f32, {9000, 32}, 34);
+  trials.add("guarded", reduction(OpId::sum, guarded, guarded->dense(), 1)).guard();
+  trials.expect_bits_of_cpu();
+}
+
 TEST_CASE("emit reduce: of nothing") {
   Trials trials;
   for (const OpId op : {OpId::sum, OpId::prod, OpId::any, OpId::all})

@@ -54,6 +54,18 @@ TEST_CASE("emit: by program, by op, by kind") {
   REQUIRE(text_of(emit(counts, {})) == text_of(emit_iota(counts, {})));
 }
 
+TEST_CASE("emit: in fast mode the same texts are to be compiled otherwise") {
+  KernelStep moves = step_of(copy_op(), {row(f32, 9)}, {row(f32, 9)});
+  const KernelSequence exact = emit(moves, {});
+  for (const Numerics mode : {Numerics::standard, Numerics::strict, Numerics::fast}) {
+    moves.numerics = mode;
+    const KernelSequence made = emit(moves, {});
+    REQUIRE(text_of(made) == text_of(exact));
+    for (const KernelLaunch& launch : made.launches)
+      REQUIRE(launch.source->fast == (mode == Numerics::fast));
+  }
+}
+
 TEST_CASE("emit: no family, no sense") {
   REQUIRE_THROWS_AS(emit(step_of(OpId::add, {row(f32, 9), row(f32, 9)}, {row(f32, 9)}), {}),
                     InternalError);

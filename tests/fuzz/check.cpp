@@ -27,6 +27,7 @@ struct Restored {
   Restored(const Restored&) = delete;
   Restored& operator=(const Restored&) = delete;
   ~Restored() {
+    set_places({});
     Engine::instance().set_options({});
     detail::limit_threads(0);
   }
@@ -86,62 +87,114 @@ void falsify(detail::OpId op, DType dtype) {
 }
 void falsify_nothing() { is_falsified = false; }
 
-std::string problem(const Program& program, RoleCoverage* coverage) {
+namespace {
+
+/// Runs the check with the engine's plans forgotten, and says what it throws.
+std::string guarded(const std::function<std::string()>& check) {
   const Restored restored;
-  Engine& engine = Engine::instance();
-  const auto under = [&](const PlanOptions& options, std::uint64_t round,
-                         const BeforeWork& before = {}) {
-    engine.set_options(options);
-    return run(program, round, before);
-  };
   try {
-    engine.clear_plans();
-    Reference want;
-    {
-      Oracle oracle;
-      oracle.is_falsified = is_falsified;
-      oracle.falsified_op = falsified_op;
-      oracle.falsified_dtype = falsified_dtype;
-      engine.set_options({});
-      want = keep_all(program, 0, oracle);
-      const std::string wrong = oracle.check();
-      if (!wrong.empty()) return "interpreter: " + wrong;
-    }
-    const auto compare = [&](const char* name, const PlanOptions& options,
-                             std::uint64_t round = 0) {
-      return difference(name, under(options, round), want);
-    };
-    std::string wrong = difference("fused",
-                                   under({}, 0,
-                                         [&](const Recording&, const std::vector<Tensor>& roots) {
-                                           if (coverage) count(*coverage, roots);
-                                         }),
-                                   want);
-    if (wrong.empty()) wrong = compare("unfused", {.fuse = false});
-    if (wrong.empty()) wrong = compare("in another order", {.order_seed = 1 + program.code.size()});
-    if (wrong.empty()) wrong = compare("without reuse of memory", {.reuse_memory = false});
-    if (wrong.empty()) {
-      detail::limit_threads(1);
-      wrong = compare("on one thread", {});
-      detail::limit_threads(0);
-    }
-    if (!wrong.empty()) return wrong;
-    // Other data and arguments: the plans are there already.
-    engine.set_options({.fuse = false});
-    Oracle other;
-    want = keep_all(program, 1, other);
-    const Counters before = counters();
-    wrong = compare("warm, with other data", {}, 1);
-    if (wrong.empty() && counters().plans_made != before.plans_made)
-      wrong = "a plan was made again for other data";
-    return wrong;
+    Engine::instance().clear_plans();
+    return check();
   } catch (const InternalError& error) {
     return std::string("InternalError: ") + error.what();
+  } catch (const CompileError& error) {
+    return std::string("CompileError: ") + error.what();
   } catch (const Error&) {
     throw;  // the program's own mistake
   } catch (const std::exception& error) {
     return std::string("exception: ") + error.what();
   }
+}
+
+std::vector<Seen> run_under(const Program& program, const PlanOptions& options, std::uint64_t round,
+                            const BeforeWork& before = {}) {
+  Engine::instance().set_options(options);
+  return run(program, round, before);
+}
+
+/// All values of a run without specialties; "" or what the interpreter says of them.
+std::string reference(const Program& program, std::uint64_t round, Reference& want) {
+  Oracle oracle;
+  oracle.is_falsified = is_falsified;
+  oracle.falsified_op = falsified_op;
+  oracle.falsified_dtype = falsified_dtype;
+  Engine::instance().set_options({});
+  want = keep_all(program, round, oracle);
+  const std::string wrong = oracle.check();
+  return wrong.empty() ? "" : "interpreter: " + wrong;
+}
+
+BeforeWork counting(RoleCoverage* coverage) {
+  return [coverage](const Recording&, const std::vector<Tensor>& roots) {
+    if (coverage) count(*coverage, roots);
+  };
+}
+
+std::string problem_here(const Program& program, RoleCoverage* coverage) {
+  Reference want;
+  std::string wrong = reference(program, 0, want);
+  const auto compare = [&](const char* name, const PlanOptions& options, std::uint64_t round = 0) {
+    return difference(name, run_under(program, options, round), want);
+  };
+  if (wrong.empty())
+    wrong = difference("fused", run_under(program, {}, 0, counting(coverage)), want);
+  if (wrong.empty()) wrong = compare("unfused", {.fuse = false});
+  if (wrong.empty()) wrong = compare("in another order", {.order_seed = 1 + program.code.size()});
+  if (wrong.empty()) wrong = compare("without reuse of memory", {.reuse_memory = false});
+  if (wrong.empty()) {
+    detail::limit_threads(1);
+    wrong = compare("on one thread", {});
+    detail::limit_threads(0);
+  }
+  if (!wrong.empty()) return wrong;
+  // Other data and arguments: the plans are there already.
+  Engine::instance().set_options({.fuse = false});
+  Oracle other;
+  want = keep_all(program, 1, other);
+  const Counters before = counters();
+  wrong = compare("warm, with other data", {}, 1);
+  if (wrong.empty() && counters().plans_made != before.plans_made)
+    wrong = "a plan was made again for other data";
+  return wrong;
+}
+
+bool mixes_rightly(const Program& program) {
+  try {
+    require_valid(program);
+    return true;
+  } catch (const DeviceError&) {
+    return false;
+  }
+}
+
+std::string problem_there(const Program& program, const Places& places, RoleCoverage* coverage) {
+  Reference want, want_other;
+  std::string wrong = reference(program, 0, want);
+  if (wrong.empty()) wrong = reference(program, 1, want_other);
+  if (!wrong.empty()) return wrong;
+  set_places(places);
+  // A number of the cpu mixes with any device, and one that is elsewhere now does not.
+  if (!mixes_rightly(program)) return "";
+  const auto compare = [&](const char* name, const PlanOptions& options) {
+    return difference(name, run_under(program, options, 0), want);
+  };
+  wrong = difference("fused", run_under(program, {}, 0, counting(coverage)), want);
+  if (wrong.empty())
+    wrong = difference("fused, with other data", run_under(program, {}, 1), want_other);
+  if (wrong.empty()) wrong = compare("unfused", {.fuse = false});
+  if (wrong.empty()) wrong = compare("in another order", {.order_seed = 1 + program.code.size()});
+  if (wrong.empty()) wrong = compare("without reuse of memory", {.reuse_memory = false});
+  return wrong;
+}
+
+}  // namespace
+
+std::string problem(const Program& program, RoleCoverage* coverage) {
+  return guarded([&] { return problem_here(program, coverage); });
+}
+
+std::string problem_at(const Places& places, const Program& program, RoleCoverage* coverage) {
+  return guarded([&] { return problem_there(program, places, coverage); });
 }
 
 }  // namespace weft::fuzz

@@ -33,8 +33,16 @@ Tensor call_pointwise(OpId op, const std::vector<Operand>& x) {
   }
 }
 
+namespace {
+Places current_places;
+}
+
+void set_places(const Places& places) { current_places = places; }
+
 Device device_of(Place place) {
-  return place == Place::sim0 ? Device::sim(0) : place == Place::sim1 ? Device::sim(1) : Device();
+  return place == Place::sim0   ? current_places.sim0
+         : place == Place::sim1 ? current_places.sim1
+                                : current_places.cpu;
 }
 
 HostValue leaf_numbers(const Instruction& it, std::uint64_t round) {
@@ -109,15 +117,13 @@ Tensor Recording::operand(const Instruction& it, std::size_t k) const {
 }
 
 Tensor Recording::leaf(const Instruction& it) const {
-  if (it.place == Place::inherited || it.place == Place::undecided)
-    return testing::tensor_of(leaf_numbers(it, round_));
+  if (it.place == Place::undecided) return testing::tensor_of(leaf_numbers(it, round_));
   return testing::tensor_of(leaf_numbers(it, round_), {.device = device_of(it.place)});
 }
 
 Tensor Recording::sequence(const Instruction& it) const {
   TensorOptions options{.dtype = it.dtype};
-  if (it.place != Place::inherited && it.place != Place::undecided)
-    options.device = device_of(it.place);
+  if (it.place != Place::undecided) options.device = device_of(it.place);
   Generator generator(it.seed + round_);
   switch (it.op) {
     case OpId::iota:

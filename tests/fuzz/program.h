@@ -101,6 +101,12 @@ Number number_in(const Instruction& it, std::size_t k, std::uint64_t round);
 std::int64_t start_in(const Instruction& it, std::uint64_t round);
 
 Tensor call_pointwise(OpId op, const std::vector<Operand>& operands);
+
+/// Where the places of a program are. What nothing places is on `cpu`.
+struct Places {
+  Device cpu, sim0 = Device::sim(0), sim1 = Device::sim(1);
+};
+void set_places(const Places& places);
 Device device_of(Place place);
 
 /// Throws what the library throws where the program is not valid in both rounds.

@@ -3,6 +3,7 @@
 #include <cinttypes>
 #include <cstdio>
 #include <cstdlib>
+#include <functional>
 #include <iostream>
 
 #include <weft/graph/detail/passes.h>
@@ -12,6 +13,7 @@
 #include "generate.h"
 #include "shrink.h"
 #include "support/catch.h"
+#include "support/gpu.h"
 
 using namespace weft;
 
@@ -37,17 +39,21 @@ void start() {
   detail::set_verification(true);
 }
 
+using Check = std::function<std::string(const fuzz::Program&, fuzz::RoleCoverage*)>;
+
 /// What is wrong with a program; "refused: ..." for one that the library does not take.
-std::string problem_of(const fuzz::Program& program, fuzz::RoleCoverage* coverage = nullptr) {
+std::string problem_of(const fuzz::Program& program, const Check& check = fuzz::problem,
+                       fuzz::RoleCoverage* coverage = nullptr) {
   try {
-    return fuzz::problem(program, coverage);
+    return check(program, coverage);
   } catch (const Error& error) {
     return std::string("refused: ") + error.what();
   }
 }
 
 /// The smallest program found that fails in the same way.
-fuzz::Program smaller(const fuzz::Program& program, const std::string& problem) {
+fuzz::Program smaller(const fuzz::Program& program, const std::string& problem,
+                      const Check& check = fuzz::problem) {
   const std::string kind = problem.substr(0, problem.find(':'));
   return fuzz::shrink(program, [&](const fuzz::Program& candidate) {
     try {
@@ -56,34 +62,52 @@ fuzz::Program smaller(const fuzz::Program& program, const std::string& problem) 
     } catch (const Error&) {
       return false;
     }
-    const std::string now = problem_of(candidate);
+    const std::string now = problem_of(candidate, check);
     return now.substr(0, now.find(':')) == kind;
   });
+}
+
+void run_seeds(const Seeds& seeds, const Check& check, bool poison = true) {
+  fuzz::RoleCoverage coverage;
+  int failures = 0;
+  for (std::uint64_t seed = seeds.begin; seed < seeds.end && failures < 3; ++seed) {
+    INFO("WEFT_FUZZ_SEEDS=" << seed << ":" << seed + 1);
+    sim::configure({.seed = seed, .max_delay_us = seed % 4 ? 0 : 5, .poison = poison});
+    const fuzz::Program program = fuzz::generate(seed);
+    const std::string problem = problem_of(program, check, &coverage);
+    if ((seed + 1) % 10000 == 0) std::cout << "fuzz: done up to seed " << seed + 1 << std::endl;
+    if (problem.empty()) continue;
+    ++failures;
+    const fuzz::Program small = smaller(program, problem, check);
+    FAIL_CHECK("WEFT_FUZZ_SEEDS=" << seed << ":" << seed + 1 << ": " << problem
+                                  << "\nmade smaller: " << problem_of(small, check) << "\n"
+                                  << fuzz::source(small));
+  }
+  std::cout << coverage.table();
+  if ((seeds.end - seeds.begin) * fuzz::targets_of_a_program > 12 * fuzz::all_cells().size())
+    CHECK(coverage.missing() == "");
 }
 
 }  // namespace
 
 TEST_CASE("fuzz: random programs give what the interpreter says, under every plan", "[fuzz]") {
   start();
-  const Seeds seeds = wanted_seeds();
-  fuzz::RoleCoverage coverage;
-  int failures = 0;
-  for (std::uint64_t seed = seeds.begin; seed < seeds.end && failures < 3; ++seed) {
-    INFO("WEFT_FUZZ_SEEDS=" << seed << ":" << seed + 1);
-    sim::configure({.seed = seed, .max_delay_us = seed % 4 ? 0 : 5});
-    const fuzz::Program program = fuzz::generate(seed);
-    const std::string problem = problem_of(program, &coverage);
-    if ((seed + 1) % 10000 == 0) std::cout << "fuzz: done up to seed " << seed + 1 << std::endl;
-    if (problem.empty()) continue;
-    ++failures;
-    const fuzz::Program small = smaller(program, problem);
-    FAIL_CHECK("WEFT_FUZZ_SEEDS=" << seed << ":" << seed + 1 << ": " << problem
-                                  << "\nmade smaller: " << problem_of(small) << "\n"
-                                  << fuzz::source(small));
-  }
-  std::cout << coverage.table();
-  if ((seeds.end - seeds.begin) * fuzz::targets_of_a_program > 12 * fuzz::all_cells().size())
-    CHECK(coverage.missing() == "");
+  run_seeds(wanted_seeds(), fuzz::problem);
+}
+
+TEST_CASE("fuzz: random programs give on GPUs what they give on the cpu", "[fuzz][gpu]") {
+  if (!testing::has_gpus(1)) return;
+  start();
+  // What nothing places is on the GPU; the cpu and another device have the rest.
+  const fuzz::Places places{.cpu = Device::cuda(0),
+                            .sim0 = Device::cpu(),
+                            .sim1 = cuda::device_count() > 1 ? Device::cuda(1) : Device::sim(1)};
+  run_seeds(
+      wanted_seeds(),
+      [&](const fuzz::Program& program, fuzz::RoleCoverage* coverage) {
+        return fuzz::problem_at(places, program, coverage);
+      },
+      false);  // what a GPU brings to a simulated device must not be poisoned afterwards
 }
 
 TEST_CASE("fuzz: a program is a function of its seed", "[fuzz]") {

@@ -46,11 +46,19 @@ Backend on_sim() {
           "sim:0", evaluate};
 }
 
+// Every second input comes from the cpu.
+Backend on_cuda() {
+  return {"cuda",
+          [](std::size_t input) { return input % 2 ? weft::Device::cpu() : weft::Device::cuda(0); },
+          "cuda:0", evaluate};
+}
+
 }  // namespace
 
 Backend backend(const std::string& name) {
   if (name == "cpu") return on_cpu();
   if (name == "sim") return on_sim();
+  if (name == "cuda") return on_cuda();
 #ifdef GOLDEN_HAS_INTERPRETER
   if (name == "interpreter")
     return {name, [](std::size_t) { return weft::Device::cpu(); }, "", interpret};

@@ -6,6 +6,7 @@
 
 #include "golden.h"
 #include "support/catch.h"
+#include "support/gpu.h"
 
 namespace {
 
@@ -68,7 +69,10 @@ std::vector<std::string> other_files() {
   TEST_CASE("golden: " file " on interpreter", "[golden][interpreter]") {                          \
     run_file(file, "interpreter");                                                                 \
   }                                                                                                \
-  TEST_CASE("golden: " file " on sim", "[golden][sim]") { run_file(file, "sim"); }
+  TEST_CASE("golden: " file " on sim", "[golden][sim]") { run_file(file, "sim"); }                 \
+  TEST_CASE("golden: " file " on cuda", "[golden][gpu]") {                                         \
+    if (weft::testing::has_gpus(1)) run_file(file, "cuda");                                        \
+  }
 
 GOLDEN_FILE("unary")
 GOLDEN_FILE("binary")

@@ -157,6 +157,7 @@ struct TestStep {
   std::vector<ResolvedOperand> inputs, outputs;
   std::vector<std::uint64_t> arguments;
   ErrorWord error;
+  Numerics numerics = Numerics::standard;
 
   TestStep() { step.kind = StepKind::kernel; }
   TestStep(OpId op, std::initializer_list<std::int64_t> attributes) : TestStep() {
@@ -170,14 +171,14 @@ struct TestStep {
     }
   }
   void run() {
-    const StepCall call{&step, 7, inputs, outputs, arguments.data(), &error};
+    const StepCall call{&step, 7, inputs, outputs, arguments.data(), &error, numerics};
     run_on_host(call);
   }
 };
 
 /// Builds the body of a fused group vertex by vertex.
 struct Body {
-  Graph graph;
+  detail::Graph graph;
   std::uint32_t add(OpId op, DType dtype, std::initializer_list<std::uint32_t> sources) {
     Vertex vertex{};
     vertex.op = op;

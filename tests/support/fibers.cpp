@@ -2,9 +2,36 @@
 // complete go on.
 #include "support/fibers.h"
 
+#include <cstdint>
 #include <cstring>
 #include <stdexcept>
 #include <string>
+
+#if defined(WEFT_OWN_SWITCH)
+// Keeps what a called function must preserve, and goes on where the other stack was left.
+asm(R"(
+  .text
+  .type weft_switch_stack, @function
+weft_switch_stack:
+  pushq %rbp
+  pushq %rbx
+  pushq %r12
+  pushq %r13
+  pushq %r14
+  pushq %r15
+  movq %rsp, (%rdi)
+  movq %rsi, %rsp
+  popq %r15
+  popq %r14
+  popq %r13
+  popq %r12
+  popq %rbx
+  popq %rbp
+  ret
+  .size weft_switch_stack, . - weft_switch_stack
+)");
+extern "C" void weft_switch_stack(void** from, void* to);
+#endif
 
 namespace weft::testing {
 namespace {
@@ -45,15 +72,37 @@ void BlockFibers::run(const shim::Variables& variables, void (*thread)(const voi
   }
 }
 
+#if defined(WEFT_OWN_SWITCH)
+
+void BlockFibers::start(std::size_t thread) {
+  Fiber& fiber = fibers_[thread];
+  fiber.state = State::ready;
+  // As if it had been left right before its first instruction: six registers, where it goes on, and
+  // a caller that there is not. The stack's end is a multiple of 16.
+  const auto end = reinterpret_cast<std::uintptr_t>(stacks_.get() + (thread + 1) * stack_bytes);
+  auto* const top = reinterpret_cast<std::uintptr_t*>(end / 16 * 16) - 8;
+  std::memset(top, 0, 8 * sizeof *top);
+  top[6] = reinterpret_cast<std::uintptr_t>(&main);
+  fiber.context = top;
+}
+
+void BlockFibers::switch_context(Context& from, Context& to) { weft_switch_stack(&from, to); }
+
+#else
+
 void BlockFibers::start(std::size_t thread) {
   Fiber& fiber = fibers_[thread];
   fiber.state = State::ready;
   getcontext(&fiber.context);
   fiber.context.uc_stack.ss_sp = stacks_.get() + thread * stack_bytes;
   fiber.context.uc_stack.ss_size = stack_bytes;
-  fiber.context.uc_link = &scheduler_;
+  fiber.context.uc_link = nullptr;
   makecontext(&fiber.context, main, 0);
 }
+
+void BlockFibers::switch_context(Context& from, Context& to) { swapcontext(&from, &to); }
+
+#endif
 
 void BlockFibers::resume(std::size_t thread) {
   current_ = thread;
@@ -61,19 +110,21 @@ void BlockFibers::resume(std::size_t thread) {
   const shim::Index& threads = *variables_->threads;
   *variables_->thread = {t % threads.x, t / threads.x % threads.y, t / threads.x / threads.y};
   machine_->lane = t % warp_size;
-  swapcontext(&scheduler_, &fibers_[thread].context);
+  switch_context(scheduler_, fibers_[thread].context);
 }
 
 void BlockFibers::main() {
   active->run_(active->words_);
-  active->fibers_[active->current_].state = State::ended;
+  Fiber& fiber = active->fibers_[active->current_];
+  fiber.state = State::ended;
+  switch_context(fiber.context, active->scheduler_);  // for good
 }
 
 BlockFibers::Fiber& BlockFibers::wait(State state, unsigned mask) {
   Fiber& fiber = active->fibers_[active->current_];
   fiber.state = state;
   fiber.mask = mask;
-  swapcontext(&fiber.context, &active->scheduler_);
+  switch_context(fiber.context, active->scheduler_);
   return fiber;
 }
 

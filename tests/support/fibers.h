@@ -1,12 +1,17 @@
 // The threads of one block as fibers that switch where they wait for each other.
 #pragma once
 
-#include <ucontext.h>
-
 #include <memory>
 #include <vector>
 
 #include "support/gpu_machine.h"
+
+// A switch through the system's contexts is two system calls. ThreadSanitizer follows those alone.
+#if defined(__x86_64__) && !defined(__SANITIZE_THREAD__)
+#define WEFT_OWN_SWITCH 1
+#else
+#include <ucontext.h>
+#endif
 
 namespace weft::testing {
 
@@ -18,9 +23,14 @@ class BlockFibers {
            shim::Machine& machine);
 
  private:
+#if defined(WEFT_OWN_SWITCH)
+  using Context = void*;  // the stack pointer; registers lie above it
+#else
+  using Context = ucontext_t;
+#endif
   enum class State { ready, at_block, at_warp, at_shuffle, at_ballot, ended };
   struct Fiber {
-    ucontext_t context;
+    Context context;
     State state;
     unsigned mask;
     int predicate;
@@ -30,6 +40,7 @@ class BlockFibers {
   };
 
   static void main();
+  static void switch_context(Context& from, Context& to);
   static int block_barrier(int predicate);
   static void warp_barrier(unsigned mask);
   static void shuffle(unsigned mask, void* value, int size, int source);
@@ -47,7 +58,7 @@ class BlockFibers {
   std::unique_ptr<char[]> stacks_;
   std::vector<Fiber> fibers_;
   std::size_t count_ = 0, capacity_ = 0, current_ = 0;
-  ucontext_t scheduler_;
+  Context scheduler_;
   const shim::Variables* variables_ = nullptr;
   shim::Machine* machine_ = nullptr;
   void (*run_)(const void*) = nullptr;

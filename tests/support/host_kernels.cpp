@@ -15,6 +15,7 @@
 #include <stdexcept>
 #include <thread>
 
+#include "sha256.h"
 #include "support/fibers.h"
 #include "support/gpu_machine.h"
 
@@ -60,17 +61,37 @@ std::string contents(const fs::path& path) {
   return text.str();
 }
 
+/// Where objects of earlier processes are kept, if WEFT_TESTS_KERNELS names a folder: most of the
+/// time of these tests is the compiler's.
+fs::path kept_object(const std::string& source, const std::string& options) {
+  const char* const folder = std::getenv("WEFT_TESTS_KERNELS");
+  if (!folder || !*folder) return {};
+  std::string all = source + options;
+  for (const char* const header : {"gpu_shim.h", "gpu_machine.h"})
+    all += contents(fs::path(WEFT_TESTS_DIR) / "support" / header);
+  std::error_code error;
+  fs::create_directories(folder, error);
+  return fs::path(folder) / (detail::to_hex(detail::sha256(all)) + ".so");
+}
+
 void compile(const fs::path& stem, const Texts& texts) {
-  const std::string name = stem.string();
-  std::ofstream(name + ".cpp") << program(texts);
-  const std::string command =
+  const std::string name = stem.string(), source = program(texts);
+  const std::string options =
       std::string(WEFT_TESTS_CXX) +
       " -std=c++17 -O1 -ffp-contract=off -fno-math-errno -fno-strict-aliasing"
-      " -w -fPIC -shared -fvisibility=hidden -I" WEFT_TESTS_DIR " " +
-      name + ".cpp -o " + name + ".so 2> " + name + ".log";
+      " -w -fPIC -shared -fvisibility=hidden -I" WEFT_TESTS_DIR " ";
+  const fs::path kept = kept_object(source, options);
+  std::error_code error;
+  if (!kept.empty() && fs::copy_file(kept, name + ".so", error)) return;
+  std::ofstream(name + ".cpp") << source;
+  const std::string command = options + name + ".cpp -o " + name + ".so 2> " + name + ".log";
   if (std::system(command.c_str()) != 0)
     throw std::runtime_error("a kernel's text is no host C++:\n" +
                              contents(name + ".log").substr(0, 4000) + "\n" + texts[0]->text);
+  if (kept.empty()) return;
+  // Under another name first: several processes may do this at once.
+  const fs::path whole = kept.string() + "." + std::to_string(getpid());
+  if (fs::copy_file(name + ".so", whole, error)) fs::rename(whole, kept, error);
 }
 
 template <class F>
@@ -134,6 +155,7 @@ struct Addresses {
   std::span<const std::uint64_t> arguments;
   std::uintptr_t workspace, error;
   std::uint32_t step;
+  std::uintptr_t counters;
 };
 
 template <class T>
@@ -149,6 +171,7 @@ std::uint64_t value_of(const ParamWord& word, const Addresses& at) {
     case ParamWord::Kind::output: return element(at.outputs, word.value);
     case ParamWord::Kind::argument: return element(at.arguments, word.value);
     case ParamWord::Kind::workspace: return at.workspace + word.value;
+    case ParamWord::Kind::counters: return at.counters;
     case ParamWord::Kind::error: return at.error;
     case ParamWord::Kind::step: return at.step + 1;
   }
@@ -216,9 +239,17 @@ void run_on_host(const detail::KernelSequence& sequence, std::span<const std::ui
                  std::span<const std::uintptr_t> outputs, std::span<const std::uint64_t> arguments,
                  std::uintptr_t workspace, detail::ErrorBlock* error, std::uint32_t step) {
   compile_for_host({sequence});
-  const Addresses at{inputs, outputs, arguments, workspace, reinterpret_cast<std::uintptr_t>(error),
-                     step};
+  std::vector<std::uint32_t> counters(sequence.counters);
+  const Addresses at{inputs,
+                     outputs,
+                     arguments,
+                     workspace,
+                     reinterpret_cast<std::uintptr_t>(error),
+                     step,
+                     reinterpret_cast<std::uintptr_t>(counters.data())};
   for (const KernelLaunch& launch : sequence.launches) run_launch(launch, at);
+  for (const std::uint32_t count : counters)
+    if (count != 0) throw std::runtime_error("a counter is not 0 at the end of its step");
 }
 
 }  // namespace weft::testing

@@ -53,11 +53,7 @@ template <class Self>
 Device TensorMethods<Self>::device(Where at) const {
   Node* node = defined(self(at), "device");
   if (node->device.kind() != DeviceKind::automatic) return node->device;
-  // Undecided: where the planner puts it.
-  const Ref root{node, 0};
-  if (node->state.load(std::memory_order_acquire) == NodeState::pending)
-    evaluator().evaluate({&root, 1}, at);
-  return node->storage.buffer->device();
+  return evaluator().place(node, at);
 }
 WEFT_METHOD(Device, device(Where) const)
 

@@ -29,6 +29,8 @@ void check_size(const char* op, const Shape& shape, DType dtype, Where at) {
 
 Device placement(const TensorOptions& options, Device fallback, Where at) {
   if (!options.device) return ambient().on_set ? ambient().on : fallback;
+  // As another tensor's that has no device yet: then neither has this one.
+  if (options.device->kind() == DeviceKind::automatic) return *options.device;
   if (!options.device->is_cpu()) evaluator().require_device(*options.device, at);
   return *options.device;
 }

@@ -219,6 +219,12 @@ class Builder {
     std::string text = members.size() > 1
                            ? "fuses " + std::to_string(members.size()) + " ops"
                            : std::string(old_.reasons[old_.vertices[members[0]].reason]);
+    if (members.size() > 1)
+      for (const VertexId v : members)
+        if (old_.vertices[v].chosen) {
+          text += "; " + old_.reasons[old_.vertices[v].reason];
+          break;
+        }
     for (const VertexId v : members)
       for (const InEdge& edge : old_.inputs(v)) {
         const VertexId s = edge.source.vertex;

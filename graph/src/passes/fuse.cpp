@@ -113,6 +113,7 @@ class Grouper {
     VertexId group = no_group;
     std::uint32_t ops = 0, outputs = 0;
     std::vector<std::uint64_t> inputs;
+    std::vector<VertexId> arguments;
   };
 
   /// Components become groups, cut in topological order where they grow past what one kernel holds.
@@ -155,16 +156,22 @@ class Grouper {
   void note_inputs(Open& open, VertexId v, const Groups& groups) {
     for (const InEdge& edge : graph_.inputs(v)) {
       const VertexId s = edge.source.vertex;
-      if (is_argument(s) || (open.group != no_group && groups.of[s] == open.group)) continue;
-      const std::uint64_t key = std::uint64_t(s) << 32 | edge.map;
-      if (std::find(open.inputs.begin(), open.inputs.end(), key) == open.inputs.end())
-        open.inputs.push_back(key);
+      if (is_argument(s))
+        note(open.arguments, s);
+      else if (open.group == no_group || groups.of[s] != open.group)
+        note(open.inputs, std::uint64_t(s) << 32 | edge.map);
     }
+  }
+
+  template <class Key>
+  static void note(std::vector<Key>& keys, Key key) {
+    if (std::find(keys.begin(), keys.end(), key) == keys.end()) keys.push_back(key);
   }
 
   bool is_full(const Open& open) const {
     return open.ops >= options_.most_group_ops || open.outputs >= options_.most_group_outputs ||
-           open.inputs.size() > options_.most_group_inputs;
+           open.inputs.size() > options_.most_group_inputs ||
+           open.arguments.size() > options_.most_group_arguments;
   }
 
   const Graph& graph_;

@@ -2,47 +2,12 @@
 #include <algorithm>
 #include <cstring>
 
-#include "cpu/host.h"
+#include "cpu/matrices.h"
 #include "cpu/pool.h"
-#include "cpu/rows.h"
-#include "cpu/walk.h"
 #include "cpu/workspace.h"
 
 namespace weft::detail {
-namespace {
 
-constexpr std::int64_t panel_rows = 512, panel_columns = 256, panel_area = panel_rows * panel_columns;
-// Multiplications: worth a hand-over; not worth cutting; worth a panel of their own.
-constexpr std::int64_t parallel_products = 1 << 18, few_products = 1 << 20, panel_products = 1 << 24;
-
-// One operand as a matrix of its batch.
-struct Matrix {
-  const char* data;
-  std::int64_t rows, columns;
-  std::int64_t row_stride, column_stride;
-};
-
-struct Batch {
-  explicit Batch(const StepCall& call) : rank(call.outputs[0].rank - 2) {
-    for (int d = 0; d < rank; ++d) {
-      extents[d] = call.outputs[0].shape[d];
-      count *= extents[d];
-      for (int i = 0; i < 2; ++i) strides[i][d] = call.inputs[i].strides[d];
-    }
-  }
-  Matrix matrix(const ResolvedOperand& operand, int i, std::int64_t b) const {
-    const int r = operand.rank;
-    const auto size = static_cast<std::int64_t>(size_of(operand.dtype));
-    return {bytes_of(operand) + offset_of(b, rank, extents, strides[i]) * size, operand.shape[r - 2],
-            operand.shape[r - 1], operand.strides[r - 2], operand.strides[r - 1]};
-  }
-  int rank;
-  std::int64_t count = 1;
-  std::int64_t extents[max_rank];
-  Strides strides[2];
-};
-
-// Values in the class, side by side, row-major.
 void pack(Matrix& matrix, DType dtype, char* room) {
   const auto size = static_cast<std::int64_t>(size_of(dtype));
   const auto wide = static_cast<std::int64_t>(class_size(compute_class(dtype)));
@@ -67,6 +32,12 @@ std::size_t packed_bytes(const Matrix& matrix, DType dtype) {
                      class_size(compute_class(dtype));
   return (bytes + 63) / 64 * 64;
 }
+
+namespace {
+
+constexpr std::int64_t panel_rows = 512, panel_columns = 256, panel_area = panel_rows * panel_columns;
+// Multiplications: not worth cutting; worth a panel of their own.
+constexpr std::int64_t few_products = 1 << 20, panel_products = 1 << 24;
 
 // The stride along an axis of extent 1 is never used: it may as well make the matrix readable.
 void normalise(Matrix& matrix) {
@@ -225,6 +196,7 @@ void run_product(const StepCall& call) {
     std::memset(bytes_of(out), 0, static_cast<std::size_t>(size_in_bytes(out)));
     return;
   }
+  if (call.numerics == Numerics::strict && is_floating(out.dtype)) return run_strict_product(call);
   switch (compute_class(out.dtype)) {
     case ComputeClass::f32: return FloatProduct<float>(call, products().f32).run();
     case ComputeClass::f64: return FloatProduct<double>(call, products().f64).run();

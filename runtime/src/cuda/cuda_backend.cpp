@@ -67,11 +67,16 @@ class CudaBackend final : public Backend {
     of(device).copy_from_host(destination, source, bytes);
   }
   void synchronize(Device device) override { of(device).drain(); }
-  void trim(Device) noexcept override {}
+  void trim(Device device) noexcept override { of(device).trim(); }
+  void release_scratch(Device device) noexcept override { of(device).release_scratch(); }
 
   void forget() {
+    // They keep their threads: a test makes many drivers.
     for (auto& place : devices_)
-      if (CudaDevice* const device = place.exchange(nullptr)) device->drain();
+      if (CudaDevice* const device = place.load()) {
+        device->drain();
+        device->forget();
+      }
     slots_.clear();
   }
 

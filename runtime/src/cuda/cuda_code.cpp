@@ -1,6 +1,7 @@
 #include "cuda_code.h"
 
 #include <bit>
+#include <utility>
 
 #include "../run.h"
 #include "cuda_device.h"
@@ -35,6 +36,7 @@ KernelStep kernel_step(const Run& run, const FrozenStep& step) {
   kernel.attrs = step.attrs;
   kernel.program = step.program.get();
   kernel.guards_state = step.guards_state;
+  kernel.numerics = run.plan().numerics;
   for (const StepInput& input : step.inputs) kernel.inputs.push_back(operand_of(run.resolve(input)));
   for (const StepOutput& output : step.outputs)
     kernel.outputs.push_back(operand_of(run.resolve(output)));
@@ -56,6 +58,22 @@ bool has_kernels(const FrozenStep& step) {
   return step.kind == StepKind::kernel || step.kind == StepKind::library;
 }
 
+/// Leaves a product to the library where that is allowed, worth it and possible.
+void choose_product(CudaDevice& device, const Run& run, const FrozenStep& step,
+                    const std::vector<std::uint8_t>& alignments, CudaCode& code) {
+  const FrozenPlan& plan = run.plan();
+  if (!code.sequence.product || plan.numerics == Numerics::strict) return;
+  // The library would write a Variable's new value even where the run has failed.
+  if (step.guards_state && !plan.fallible.empty()) return;
+  const ProductAlignments bytes{1u << alignments[0], 1u << alignments[1], 1u << alignments[2]};
+  std::string why_not;
+  code.product = device.modules().products().find(device, *code.sequence.product,
+                                                  plan.matmul_precision, bytes, why_not);
+  if (!code.product) return;
+  code.sequence.launches.clear();
+  code.sequence.workspace_bytes = code.product->workspace_bytes();
+}
+
 }  // namespace
 
 CudaPlanCode::Variant& CudaPlanCode::variant_of(CudaDevice& device, const Run& run,
@@ -68,6 +86,7 @@ CudaPlanCode::Variant& CudaPlanCode::variant_of(CudaDevice& device, const Run& r
   auto made = std::make_unique<Variant>();
   made->alignments = std::move(alignments);
   made->code.sequence = emit(kernel_step(run, step), device.facts());
+  choose_product(device, run, step, made->alignments, made->code);
   for (const KernelLaunch& launch : made->code.sequence.launches)
     made->builds.push_back(device.calls().takes_texts
                                ? nullptr
@@ -89,9 +108,14 @@ std::vector<const CudaCode*> CudaPlanCode::prepare(CudaDevice& device, const Run
     if (loaded.functions.size() == loaded.sequence.launches.size()) continue;
     const WithContext with(device);
     loaded.functions.clear();
-    for (std::size_t k = 0; k < loaded.sequence.launches.size(); ++k)
-      loaded.functions.push_back(
-          device.modules().load(device, loaded.sequence.launches[k], variant->builds[k]));
+    for (std::size_t k = 0; k < loaded.sequence.launches.size(); ++k) {
+      const KernelLaunch& launch = loaded.sequence.launches[k];
+      KernelHandle& build = variant->builds[k];
+      if (!build && !device.calls().takes_texts)  // it failed before
+        build = kernel_builder().request(launch.source, device.arch());
+      const KernelHandle asked = std::exchange(build, nullptr);
+      loaded.functions.push_back(device.modules().load(device, launch, asked));
+    }
     variant->builds.clear();
     variant->builds.shrink_to_fit();
   }
@@ -100,7 +124,8 @@ std::vector<const CudaCode*> CudaPlanCode::prepare(CudaDevice& device, const Run
 
 CuFunction CudaModules::load(CudaDevice& device, const KernelLaunch& launch,
                              const KernelHandle& build) {
-  const auto found = functions_.find(launch.source->text);
+  const std::pair<std::string, bool> key(launch.source->text, launch.source->fast);
+  const auto found = functions_.find(key);
   if (found != functions_.end()) return found->second;
   const Cubin cubin = build ? kernel_builder().wait(build) : nullptr;
   const DriverCalls& calls = device.calls();
@@ -116,7 +141,7 @@ CuFunction CudaModules::load(CudaDevice& device, const KernelLaunch& launch,
       device.check(calls.set_function_attribute(function, attribute_dynamic_shared,
                                                 static_cast<int>(device.facts().shared_bytes)),
                    "cuFuncSetAttribute");
-    functions_.emplace(launch.source->text, function);
+    functions_.emplace(key, function);
   } catch (...) {
     calls.unload_module(module);
     throw;

@@ -1,4 +1,4 @@
-// The kernels of a plan's steps on one GPU: texts, built and loaded.
+// The kernels of a plan's steps on one GPU: texts, built and loaded; and what a library does instead.
 #pragma once
 
 #include <cstdint>
@@ -11,6 +11,7 @@
 #include <weft/codegen/kernel.h>
 
 #include "../frozen_plan.h"
+#include "cuda_product.h"
 #include "driver.h"
 
 namespace weft::detail {
@@ -22,6 +23,7 @@ class Run;
 struct CudaCode {
   KernelSequence sequence;
   std::vector<CuFunction> functions;  // one a launch
+  std::shared_ptr<const LibraryProduct> product;  // instead of launches
 };
 
 /// The kernels of one plan on one device; made as its runs need them: for operands that are less
@@ -44,14 +46,16 @@ class CudaPlanCode {
   std::vector<std::vector<std::unique_ptr<Variant>>> steps_;
 };
 
-/// Functions that a device has loaded, by their kernel's text.
+/// Functions that a device has loaded, by their kernel's text; and its library's products.
 class CudaModules {
  public:
   /// The context is current.
   CuFunction load(CudaDevice& device, const KernelLaunch& launch, const KernelHandle& build);
+  CudaProducts& products() noexcept { return products_; }
 
  private:
-  std::map<std::string, CuFunction> functions_;
+  std::map<std::pair<std::string, bool>, CuFunction> functions_;  // text, and whether it is fast
+  CudaProducts products_;
 };
 
 }  // namespace weft::detail

@@ -3,12 +3,14 @@
 #include <algorithm>
 #include <cstring>
 
+#include "../buffer_pool.h"
+
 namespace weft::detail {
 
 namespace {
 
 constexpr std::size_t arena_chunk = std::size_t{32} << 20;
-constexpr int error_slots_at_once = 64;
+constexpr std::size_t error_slots_at_once = 64;
 
 // Attributes of a device, as the driver numbers them.
 constexpr int attribute_processors = 16, attribute_major = 75, attribute_minor = 76,
@@ -18,42 +20,44 @@ constexpr int attribute_processors = 16, attribute_major = 75, attribute_minor =
 
 // ---- arena
 
-bool CudaArena::add_chunk(const DriverCalls& calls, const CuMemoryProperties& properties,
-                          std::size_t bytes) {
+CuStatus CudaArena::add_chunk(const DriverCalls& calls, const CuMemoryProperties& properties,
+                              std::size_t bytes) {
   CuMemory memory = 0;
-  if (calls.create_memory(&memory, bytes, &properties, 0) != 0) return false;
+  if (const CuStatus status = calls.create_memory(&memory, bytes, &properties, 0)) return status;
   const CuAddress at = base_ + mapped_;
-  bool done = calls.map(at, bytes, 0, memory, 0) == 0;
-  if (done) {
+  CuStatus status = calls.map(at, bytes, 0, memory, 0);
+  if (status == 0) {
     CuMemoryAccess access;
     access.location = properties.location;
-    if (calls.set_access(at, bytes, &access, 1) != 0) {
-      calls.unmap(at, bytes);
-      done = false;
-    }
+    status = calls.set_access(at, bytes, &access, 1);
+    if (status != 0) calls.unmap(at, bytes);
   }
   calls.release_memory(memory);  // the mapping keeps it
-  if (done) mapped_ += bytes;
-  return done;
+  if (status == 0) mapped_ += bytes;
+  return status;
 }
 
-CuAddress CudaArena::grow(const DriverCalls& calls, Device device, std::size_t budget,
-                          std::size_t bytes) {
-  if (bytes <= mapped_) return base_;
+CuStatus CudaArena::grow(const DriverCalls& calls, Device device, std::size_t budget,
+                         std::size_t bytes) {
+  if (bytes <= mapped_) return 0;
   CuMemoryProperties properties;
   properties.location = device.index();
   if (!base_) {
-    if (calls.granularity(&granularity_, &properties, 1) != 0 || granularity_ == 0) return 0;
+    if (const CuStatus status = calls.granularity(&granularity_, &properties, 1)) return status;
     reserved_ = (budget + granularity_ - 1) / granularity_ * granularity_;
-    if (calls.reserve(&base_, reserved_, 0, 0, 0) != 0) {
-      base_ = 0;
-      return 0;
-    }
+    CuAddress base = 0;
+    if (const CuStatus status = calls.reserve(&base, reserved_, 0, 0, 0)) return status;
+    base_ = base;
   }
   const std::size_t unit = std::max(granularity_, arena_chunk / granularity_ * granularity_);
-  const std::size_t wanted = (bytes - mapped_ + unit - 1) / unit * unit;
-  if (mapped_ + wanted > reserved_ || !add_chunk(calls, properties, wanted)) return 0;
-  return base_;
+  const std::size_t missing = bytes - mapped_;
+  if (missing > reserved_ - mapped_) return cu_out_of_memory;
+  const std::size_t wanted = std::min((missing + unit - 1) / unit * unit, reserved_ - mapped_);
+  return add_chunk(calls, properties, wanted);
+}
+
+void CudaArena::shrink(const DriverCalls& calls) noexcept {
+  if (mapped_ > 0 && calls.unmap(base_, mapped_) == 0) mapped_ = 0;
 }
 
 // ---- contexts
@@ -67,46 +71,99 @@ WithContext::~WithContext() {
   device_.calls().pop_context(&ended);
 }
 
-void CudaDevice::use_on_this_thread() {
+CuStatus CudaDevice::try_use_on_this_thread() noexcept {
   thread_local CuContext current = nullptr;  // of a thread that is weft's own
-  if (current == context_) return;
-  check(calls_->set_context(context_), "cuCtxSetCurrent");
-  current = context_;
+  if (current == context_) return 0;
+  const CuStatus status = calls_->set_context(context_);
+  if (status == 0) current = context_;
+  return status;
+}
+
+void CudaDevice::use_on_this_thread() {
+  call("cuCtxSetCurrent", [this] { return try_use_on_this_thread(); });
 }
 
 // ---- the device
 
 CudaDevice::CudaDevice(int index)
-    : index_(index),
-      streams_{{{*this, StreamKind::compute},
-                {*this, StreamKind::host_to_device},
-                {*this, StreamKind::device_to_host}}} {}
+    : index_(index), streams_{{{*this, StreamKind::compute},
+                               {*this, StreamKind::host_to_device},
+                               {*this, StreamKind::device_to_host}}} {}
+
+namespace {
+
+// The driver does not work in the child of a fork where the parent has used it: for any device.
+constinit std::atomic<std::uint32_t> used_in{0};  // a fork's generation, plus one
+
+bool was_used_before_fork() noexcept {
+  const std::uint32_t used = used_in.load(std::memory_order_acquire);
+  return used != 0 && used != fork_generation() + 1;
+}
+
+}  // namespace
+
+CuStatus init_driver(const DriverCalls& calls, Device device) {
+  if (was_used_before_fork())
+    fail<DeviceError>(no_place, device.str() +
+                                    ": this process was forked after weft had used a GPU, and "
+                                    "CUDA does not work in such a child; fork before the first "
+                                    "use, or start a new program in the child");
+  used_in.store(fork_generation() + 1, std::memory_order_release);
+  return calls.init(0);
+}
+
+/// Not in a forked child: what the parent has there is not its own to touch.
+bool CudaDevice::is_usable() const noexcept { return has_started() && !was_used_before_fork(); }
 
 void CudaDevice::start() {
-  if (has_started()) return require_not_lost();
+  if (is_usable()) return require_not_lost();
   const ForkSafeLock lock(mutex_);
-  if (!has_started()) start_locked();
+  if (!is_usable()) start_locked();
 }
 
 void CudaDevice::start_locked() {
   std::string why;
   calls_ = driver_calls(&why);
   if (!calls_)
-    fail<DeviceError>(no_place, device().str() + ": no usable GPU: " + why +
-                              "; use \"cpu\", or best_device() to take a GPU where there is one");
-  check(calls_->init(0), "cuInit");
+    fail<DeviceError>(no_place,
+                      device().str() + ": no usable GPU: " + why +
+                          "; use \"cpu\", or best_device() to take a GPU where there is one");
+  check(init_driver(*calls_, device()), "cuInit");
   CuDevice gpu = 0;
   check(calls_->device_get(&gpu, index_), "cuDeviceGet");
   read_facts(gpu);
-  check(calls_->retain_context(&context_, gpu), "cuDevicePrimaryCtxRetain");
+  if (!context_) {
+    CuContext made = nullptr;
+    check(calls_->retain_context(&made, gpu), "cuDevicePrimaryCtxRetain");
+    context_ = made;
+  }
   const WithContext with(*this);
   if (!no_error_) {
-    check(calls_->allocate(&no_error_, sizeof(ErrorBlock)), "cuMemAlloc");
+    CuAddress block = 0;
+    check(calls_->allocate(&block, sizeof(ErrorBlock)), "cuMemAlloc");
     const ErrorBlock none;
-    check(calls_->copy_to_device(no_error_, &none, sizeof none), "cuMemcpyHtoD");
+    CuStatus status = calls_->copy_to_device(block, &none, sizeof none);
+    if (status == 0) status = calls_->synchronize_stream(nullptr);
+    if (status != 0) calls_->deallocate(block);
+    check(status, "cuMemcpyHtoD");
+    no_error_ = block;
   }
   for (CudaStream& stream : streams_) stream.create();
   started_.store(true, std::memory_order_release);
+}
+
+void CudaDevice::forget() {
+  for (CudaStream& stream : streams_) stream.forget();
+  started_ = false;
+  loss_ = Loss::none;
+  context_ = nullptr;
+  arena_ = {};
+  kept_back_.clear();
+  modules_ = std::make_unique<CudaModules>();
+  no_error_ = 0;
+  free_slots_.clear();
+  slots_made_ = 0;
+  direct_.clear();
 }
 
 void CudaDevice::read_facts(CuDevice gpu) {
@@ -133,18 +190,46 @@ std::uintptr_t CudaDevice::allocate(std::size_t bytes) {
 }
 
 void CudaDevice::deallocate(std::uintptr_t address) noexcept {
-  CuContext before = nullptr;
-  if (!has_started()) return;
-  if (calls_->push_context(context_) != 0) return;  // lost with all its memory
+  if (!is_usable()) return;
+  std::vector<std::uintptr_t> addresses;
+  const CuStatus status = calls_->push_context(context_);
+  try {
+    const ForkSafeLock lock(memory_mutex_);
+    if (status == 0)
+      addresses.swap(kept_back_);
+    else if (!is_lost(status))
+      kept_back_.push_back(address);  // for the next time
+  } catch (const std::bad_alloc&) {
+  }
+  if (status != 0) return;  // lost with all its memory, where not kept
   calls_->deallocate(address);
-  calls_->pop_context(&before);
+  for (const std::uintptr_t late : addresses) calls_->deallocate(late);
+  CuContext ended = nullptr;
+  calls_->pop_context(&ended);
 }
 
 std::uintptr_t CudaDevice::arena(std::size_t bytes) {
   start();
   const WithContext with(*this);
   const ForkSafeLock lock(memory_mutex_);
-  return arena_.grow(*calls_, device(), 2 * total_bytes_, bytes);
+  const CuStatus status = arena_.grow(*calls_, device(), 2 * total_bytes_, bytes);
+  if (status == cu_out_of_memory) return 0;
+  check(status, "cuMemCreate");
+  return arena_.base();
+}
+
+void CudaDevice::release_scratch() noexcept {
+  if (!is_usable() || calls_->push_context(context_) != 0) return;
+  {
+    const ForkSafeLock lock(memory_mutex_);
+    arena_.shrink(*calls_);
+  }
+  CuContext ended = nullptr;
+  calls_->pop_context(&ended);
+}
+
+void CudaDevice::trim() noexcept {
+  for (CudaStream& stream : streams_) stream.trim();
 }
 
 void CudaDevice::copy_to_host(void* to, std::uintptr_t from, std::size_t bytes) {
@@ -159,6 +244,8 @@ void CudaDevice::copy_from_host(std::uintptr_t to, const void* from, std::size_t
   start();
   const WithContext with(*this);
   check(calls_->copy_to_device(to, from, bytes), "cuMemcpyHtoD");
+  // The driver may return when it has read the host's memory; no stream of ours would wait.
+  check(calls_->synchronize_stream(nullptr), "cuStreamSynchronize");
 }
 
 void CudaDevice::drain() noexcept {
@@ -179,20 +266,52 @@ void CudaDevice::check(CuStatus status, const char* call) {
 }
 
 void CudaDevice::lose(const std::string& reason) noexcept {
-  const ForkSafeLock lock(slots_mutex_);
-  if (lost_.load(std::memory_order_relaxed)) return;
+  Loss none = Loss::none;
+  if (!loss_.compare_exchange_strong(none, Loss::found)) return;
   try {
     lost_reason_ = reason;
   } catch (const std::bad_alloc&) {  // then without a reason
   }
-  lost_.store(true, std::memory_order_release);
+  loss_.store(Loss::said, std::memory_order_release);
 }
 
 void CudaDevice::require_not_lost() {
-  if (!lost_.load(std::memory_order_acquire)) return;
-  fail<DeviceLostError>(no_place, device().str() + ": the device was lost to this process before: " +
-                                lost_reason_ + "; values of the host are still there, start a new "
-                                               "process to use the GPU again");
+  const Loss loss = loss_.load(std::memory_order_acquire);
+  if (loss == Loss::none) return;
+  fail<DeviceLostError>(no_place,
+                        device().str() + ": the device was lost to this process before: " +
+                            (loss == Loss::said ? lost_reason_ : std::string("just now")) +
+                            "; values of the host are still there, start a new process to use "
+                            "the GPU again");
+}
+
+bool CudaDevice::may_succeed_after(CuStatus status) noexcept {
+  if (status == 0 || is_lost(status)) return false;
+  if (status == cu_out_of_memory) trim_all_caches();
+  return true;
+}
+
+bool CudaDevice::await(CuStream stream) noexcept {
+  for (int attempt = 0; attempt < 3; ++attempt) {
+    const CuStatus status = calls_->synchronize_stream(stream);
+    if (status == 0) return true;
+    if (is_lost(status)) break;
+  }
+  lose("its work could not be waited for");
+  return false;
+}
+
+// ---- what is known of other GPUs
+
+std::optional<bool> CudaDevice::copies_directly_to(int gpu) {
+  const ForkSafeLock lock(peers_mutex_);
+  const auto it = direct_.find(gpu);
+  return it == direct_.end() ? std::nullopt : std::optional(it->second);
+}
+
+void CudaDevice::set_copies_directly_to(int gpu, bool can) {
+  const ForkSafeLock lock(peers_mutex_);
+  direct_[gpu] = can;
 }
 
 // ---- error blocks
@@ -201,25 +320,27 @@ void CudaDevice::make_error_slots() {
   CuAddress blocks = 0;
   void* pinned = nullptr;
   constexpr std::size_t bytes = error_slots_at_once * sizeof(ErrorBlock);
-  std::vector<ErrorSlot> made(error_slots_at_once);
+  {
+    const ForkSafeLock lock(slots_mutex_);
+    free_slots_.reserve(slots_made_ + error_slots_at_once);  // for all there are
+  }
   check(calls_->allocate(&blocks, bytes), "cuMemAlloc");
   const CuStatus status = calls_->allocate_host(&pinned, bytes, 1);
   if (status != 0) calls_->deallocate(blocks);
   check(status, "cuMemHostAlloc");
-  for (std::size_t i = 0; i < made.size(); ++i)
-    made[i] = {blocks + i * sizeof(ErrorBlock), static_cast<ErrorBlock*>(pinned) + i};
   const ForkSafeLock lock(slots_mutex_);
-  free_slots_.reserve(free_slots_.size() + 4 * made.size());
-  free_slots_.insert(free_slots_.end(), made.begin(), made.end());
+  for (std::size_t i = 0; i < error_slots_at_once; ++i)
+    free_slots_.push_back({blocks + i * sizeof(ErrorBlock), static_cast<ErrorBlock*>(pinned) + i});
+  slots_made_ += error_slots_at_once;
 }
 
 std::shared_ptr<ErrorSlot> CudaDevice::take_error_slot(CuStream stream) {
   const WithContext with(*this);
-  ErrorSlot slot;
+  auto held = std::make_unique<ErrorSlot>();
   const auto take = [&] {
     const ForkSafeLock lock(slots_mutex_);
     if (free_slots_.empty()) return false;
-    slot = free_slots_.back();
+    *held = free_slots_.back();
     free_slots_.pop_back();
     return true;
   };
@@ -232,9 +353,9 @@ std::shared_ptr<ErrorSlot> CudaDevice::take_error_slot(CuStream stream) {
     free_slots_.push_back(*taken);  // room was made for all there are
     delete taken;
   };
-  std::shared_ptr<ErrorSlot> shared(new ErrorSlot(slot), give_back);
+  std::shared_ptr<ErrorSlot> shared(held.release(), give_back);
   *shared->host = ErrorBlock{};
-  check(calls_->queue_fill(slot.device, 0, sizeof(ErrorBlock), stream), "cuMemsetD8Async");
+  check(calls_->queue_fill(shared->device, 0, sizeof(ErrorBlock), stream), "cuMemsetD8Async");
   return shared;
 }
 

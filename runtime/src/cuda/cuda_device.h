@@ -4,7 +4,9 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -19,13 +21,16 @@ namespace weft::detail {
 /// A range of addresses on a GPU that gets memory as it grows; its base never changes.
 class CudaArena {
  public:
-  /// The base, with at least these bytes usable; 0 where that can not be. The context is current.
-  CuAddress grow(const DriverCalls& calls, Device device, std::size_t budget, std::size_t bytes);
+  /// Makes at least these bytes usable. The context is current.
+  CuStatus grow(const DriverCalls& calls, Device device, std::size_t budget, std::size_t bytes);
+  CuAddress base() const noexcept { return base_; }
+  /// Gives its memory back; the base stays.
+  void shrink(const DriverCalls& calls) noexcept;
   std::size_t bytes() const noexcept { return mapped_; }
 
  private:
-  bool add_chunk(const DriverCalls& calls, const CuMemoryProperties& properties,
-                 std::size_t bytes);
+  CuStatus add_chunk(const DriverCalls& calls, const CuMemoryProperties& properties,
+                     std::size_t bytes);
 
   CuAddress base_ = 0;
   std::size_t reserved_ = 0, mapped_ = 0, granularity_ = 0;
@@ -57,16 +62,31 @@ class CudaDevice {
   std::uintptr_t allocate(std::size_t bytes);
   void deallocate(std::uintptr_t address) noexcept;
   std::uintptr_t arena(std::size_t bytes);
+  /// Gives back the arena's memory: no run is bound or in flight.
+  void release_scratch() noexcept;
+  /// Gives back what streams keep for later steps.
+  void trim() noexcept;
   void copy_to_host(void* to, std::uintptr_t from, std::size_t bytes);
   void copy_from_host(std::uintptr_t to, const void* from, std::size_t bytes);
 
   /// Under the engine lock.
-  CudaModules& modules() noexcept { return modules_; }
+  CudaModules& modules() noexcept { return *modules_; }
   CudaStream& stream(StreamKind kind) noexcept { return streams_[static_cast<std::size_t>(kind)]; }
   void drain() noexcept;
 
   /// Throws for a status that is no success, and remembers that the device is lost.
   void check(CuStatus status, const char* call);
+  /// Calls once more what has failed without losing the device, with caches emptied where memory
+  /// was missing: a failure that comes once is not to cut short a run that has begun. Then as
+  /// `check`.
+  template <class F>
+  void call(const char* name, F function) {
+    CuStatus status = function();
+    if (may_succeed_after(status)) status = function();
+    check(status, name);
+  }
+  /// Waits for a stream's work; false where nothing can be known of it: then the device is lost.
+  bool await(CuStream stream) noexcept;
   /// Throws where it is lost: the first thing that was said of it.
   void require_not_lost();
   /// The first to say so is believed.
@@ -79,9 +99,18 @@ class CudaDevice {
 
   /// Makes the context current for the calling thread of weft's own, once.
   void use_on_this_thread();
+  CuStatus try_use_on_this_thread() noexcept;
+
+  /// Whether copies to another GPU need no detour; nothing where it was not found out.
+  std::optional<bool> copies_directly_to(int gpu);
+  void set_copies_directly_to(int gpu, bool can);
+  /// For tests that replace the driver: as if never started. Nothing is running.
+  void forget();
 
  private:
   void start_locked();
+  bool may_succeed_after(CuStatus status) noexcept;
+  bool is_usable() const noexcept;
   void read_facts(CuDevice gpu);
   void make_error_slots();
 
@@ -90,16 +119,25 @@ class CudaDevice {
   CuContext context_ = nullptr;
   GpuFacts facts_;
   std::size_t total_bytes_ = 0;
-  std::atomic<bool> started_{false}, lost_{false};
+  std::atomic<bool> started_{false};
+  enum class Loss { none, found, said };
+  std::atomic<Loss> loss_{Loss::none};
   ForkSafeMutex mutex_, memory_mutex_;
   std::string lost_reason_;
   CudaArena arena_;
-  CudaModules modules_;
+  std::vector<std::uintptr_t> kept_back_;  // memory that could not be given back yet
+  std::unique_ptr<CudaModules> modules_ = std::make_unique<CudaModules>();
   CuAddress no_error_ = 0;
   ForkSafeMutex slots_mutex_;
   std::vector<ErrorSlot> free_slots_;
+  std::size_t slots_made_ = 0;
+  ForkSafeMutex peers_mutex_;
+  std::map<int, bool> direct_;
   std::array<CudaStream, stream_kinds> streams_;
 };
+
+/// cuInit. Throws DeviceError in the child of a fork before which a GPU was used.
+CuStatus init_driver(const DriverCalls& calls, Device device);
 
 /// Makes a device's context current while it lives, then the thread's own again.
 class WithContext {

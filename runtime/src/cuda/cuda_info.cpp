@@ -26,7 +26,7 @@ const detail::DriverCalls& driver_of(int index, detail::CuDevice& gpu, const cha
                                       "; ask device_count() first");
   const detail::DriverCalls& calls = *detail::driver_calls();
   const Device device = Device::cuda(index);
-  detail::check_status(calls.init(0), "cuInit", device);
+  detail::check_status(detail::init_driver(calls, device), "cuInit", device);
   detail::check_status(calls.device_get(&gpu, index), "cuDeviceGet", device);
   return calls;
 }

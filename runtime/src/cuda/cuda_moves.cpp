@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <map>
 #include <numeric>
 
 #include "cuda_backend.h"
@@ -23,60 +22,87 @@ constexpr unsigned for_all_contexts = 1;
 
 // ---- host and device
 
-/// The next chunk of the ring, once what was last moved through it has gone.
-char* CudaStream::staging(std::size_t chunk) {
-  if (staging_.empty()) staging_.resize(chunk_count);
-  StagingChunk& place = staging_[chunk];
-  const DriverCalls& calls = device_.calls();
-  if (!place.memory) {
-    void* memory = nullptr;
-    device_.check(calls.allocate_host(&memory, chunk_bytes, for_all_contexts), "cuMemHostAlloc");
-    place.memory = static_cast<char*>(memory);
+std::unique_ptr<CudaStream::StagingChunk> CudaStream::make_chunk() {
+  auto chunk = std::make_unique<StagingChunk>();
+  chunk->moved = events_.take();
+  void* memory = nullptr;
+  device_.check(device_.calls().allocate_host(&memory, chunk_bytes, for_all_contexts),
+                "cuMemHostAlloc");
+  chunk->memory = static_cast<char*>(memory);
+  return chunk;
+}
+
+/// The next chunk of the ring, which what was last moved through it may still be in. The ring grows
+/// where all are in use, as long as there is pinned memory: one chunk does.
+CudaStream::StagingChunk& CudaStream::next_chunk() {
+  if (next_chunk_ >= staging_.size()) next_chunk_ = 0;
+  const StagingChunk& next = *staging_[next_chunk_];
+  if (next.is_moving && staging_.size() < chunk_count &&
+      device_.calls().query_event(next.moved.get()) != 0) {
+    try {
+      staging_.reserve(staging_.size() + 1);
+      staging_.insert(staging_.begin() + static_cast<std::ptrdiff_t>(next_chunk_), make_chunk());
+    } catch (const DeviceLostError&) {
+      throw;
+    } catch (const std::exception&) {  // then with those that there are
+    }
   }
-  if (place.last_use) {
-    device_.check(calls.synchronize_event(place.last_use.get()), "cuEventSynchronize");
-    place.last_use = nullptr;
+  return *staging_[next_chunk_++];
+}
+
+void CudaStream::await_chunk(StagingChunk& chunk) {
+  if (!chunk.is_moving) return;
+  device_.call("cuEventSynchronize",
+               [&] { return device_.calls().synchronize_event(chunk.moved.get()); });
+  chunk.is_moving = false;
+}
+
+/// Appends a copy from or to a chunk, and the event that says that it is over.
+template <class F>
+void CudaStream::move_through(StagingChunk& chunk, const char* call, F copy) {
+  device_.call(call, copy);
+  try {
+    device_.call("cuEventRecord",
+                 [&] { return device_.calls().record_event(chunk.moved.get(), stream_); });
+    chunk.is_moving = true;
+  } catch (...) {
+    if (!device_.await(stream_)) throw;
   }
-  return place.memory;
 }
 
 void CudaStream::append_upload(CuAddress to, const char* from, std::size_t bytes) {
-  const DriverCalls& calls = device_.calls();
   for (std::size_t done = 0; done < bytes; done += chunk_bytes) {
     const std::size_t piece = std::min(chunk_bytes, bytes - done);
-    const std::size_t chunk = next_chunk_;
-    next_chunk_ = (next_chunk_ + 1) % chunk_count;
-    char* const memory = staging(chunk);
-    std::memcpy(memory, from + done, piece);
-    device_.check(calls.queue_copy_to_device(to + done, memory, piece, stream_),
-                  "cuMemcpyHtoDAsync");
-    staging_[chunk].last_use = events_.take();
-    device_.check(calls.record_event(staging_[chunk].last_use.get(), stream_), "cuEventRecord");
+    StagingChunk& chunk = next_chunk();
+    await_chunk(chunk);
+    std::memcpy(chunk.memory, from + done, piece);
+    move_through(chunk, "cuMemcpyHtoDAsync", [&] {
+      return device_.calls().queue_copy_to_device(to + done, chunk.memory, piece, stream_);
+    });
   }
 }
 
 void CudaStream::bring_to_host(char* to, CuAddress from, std::size_t bytes) {
   struct Piece {
-    std::size_t chunk, at, bytes;
+    StagingChunk* chunk;
+    std::size_t at, bytes;
   };
-  const DriverCalls& calls = device_.calls();
   std::deque<Piece> moving;
   const auto take_first = [&] {
     const Piece piece = moving.front();
     moving.pop_front();
-    std::memcpy(to + piece.at, staging(piece.chunk), piece.bytes);
+    await_chunk(*piece.chunk);
+    std::memcpy(to + piece.at, piece.chunk->memory, piece.bytes);
   };
   for (std::size_t done = 0; done < bytes; done += chunk_bytes) {
-    if (moving.size() == chunk_count) take_first();
-    const Piece piece{next_chunk_, done, std::min(chunk_bytes, bytes - done)};
-    next_chunk_ = (next_chunk_ + 1) % chunk_count;
-    char* const memory = staging(piece.chunk);
-    device_.check(calls.queue_copy_to_host(memory, from + done, piece.bytes, stream_),
-                  "cuMemcpyDtoHAsync");
-    staging_[piece.chunk].last_use = events_.take();
-    device_.check(calls.record_event(staging_[piece.chunk].last_use.get(), stream_),
-                  "cuEventRecord");
-    moving.push_back(piece);
+    const std::size_t piece = std::min(chunk_bytes, bytes - done);
+    StagingChunk& chunk = next_chunk();
+    if (!moving.empty() && moving.front().chunk == &chunk) take_first();
+    await_chunk(chunk);
+    move_through(chunk, "cuMemcpyDtoHAsync", [&] {
+      return device_.calls().queue_copy_to_host(chunk.memory, from + done, piece, stream_);
+    });
+    moving.push_back({&chunk, done, piece});
   }
   while (!moving.empty()) take_first();
 }
@@ -85,64 +111,87 @@ void CudaStream::bring_to_host(char* to, CuAddress from, std::size_t bytes) {
 
 namespace {
 
-/// Some machines say that a pair of GPUs can copy directly, and then move wrong bytes.
+/// A device's memory for as long as it is needed.
+struct Block {
+  CudaDevice& device;
+  const std::uintptr_t address;
+  Block(CudaDevice& where, std::size_t bytes) : device(where), address(where.allocate(bytes)) {}
+  ~Block() {
+    if (address) device.deallocate(address);
+  }
+  Block(const Block&) = delete;
+  Block& operator=(const Block&) = delete;
+};
+
+/// Some machines say that a pair of GPUs can copy directly, and then move wrong bytes. Throws where
+/// this can not be found out.
 bool copies_come_out_right(CudaDevice& source, CudaDevice& target) {
   constexpr std::size_t words = 64 * 1024, bytes = words * sizeof(std::uint32_t);
   std::vector<std::uint32_t> sent(words), came(words, 0);
   std::iota(sent.begin(), sent.end(), 0x9e3779b9u);
+  const Block from(source, bytes), to(target, bytes);
+  if (!from.address || !to.address)
+    fail<OutOfMemoryError>(no_place, "no memory to try a copy between GPUs");
+  source.copy_from_host(from.address, sent.data(), bytes);
+  target.copy_from_host(to.address, came.data(), bytes);
   const DriverCalls& calls = source.calls();
-  const std::uintptr_t from = source.allocate(bytes), to = target.allocate(bytes);
-  bool right = from && to;
-  if (right) {
-    source.copy_from_host(from, sent.data(), bytes);
-    target.copy_from_host(to, came.data(), bytes);
+  {
     const WithContext with(source);
     const CuStream stream = source.stream(StreamKind::device_to_host).handle();
-    right = calls.queue_peer_copy(to, target.context(), from, source.context(), bytes, stream) ==
-                0 &&
-            calls.synchronize_stream(stream) == 0;
+    const CuStatus status = calls.queue_peer_copy(to.address, target.context(), from.address,
+                                                  source.context(), bytes, stream);
+    const bool is_done = source.await(stream);
+    source.check(status, "cuMemcpyPeerAsync");
+    if (!is_done) source.require_not_lost();
   }
-  if (right) target.copy_to_host(came.data(), to, bytes);
-  if (from) source.deallocate(from);
-  if (to) target.deallocate(to);
-  return right && came == sent;
+  target.copy_to_host(came.data(), to.address, bytes);
+  return came == sent;
 }
 
-bool can_copy_directly(CudaDevice& source, CudaDevice& target) {
-  static auto* const mutex = new ForkSafeMutex;
-  static auto* const known = new std::map<std::pair<int, int>, bool>;
-  const std::pair pair{source.device().index(), target.device().index()};
-  {
-    const ForkSafeLock lock(*mutex);
-    if (const auto it = known->find(pair); it != known->end()) return it->second;
-  }
+bool finds_direct_copies(CudaDevice& source, CudaDevice& target) {
   const DriverCalls& calls = source.calls();
   int can = 0;
-  if (calls.can_access_peer(&can, pair.first, pair.second) != 0) can = 0;
-  if (can) {
+  source.check(calls.can_access_peer(&can, source.device().index(), target.device().index()),
+               "cuDeviceCanAccessPeer");
+  if (!can) return false;
+  {
     const WithContext with(source);
     const CuStatus status = calls.enable_peer(target.context(), 0);
-    can = status == 0 || status == cu_peer_already_enabled;
+    if (status != cu_peer_already_enabled) source.check(status, "cuCtxEnablePeerAccess");
   }
-  const bool right = can && copies_come_out_right(source, target);
-  const ForkSafeLock lock(*mutex);
-  return known->emplace(pair, right).first->second;
+  return copies_come_out_right(source, target);
+}
+
+/// Once it is known it stays so; what has failed to be found out is asked again.
+bool can_copy_directly(CudaDevice& source, CudaDevice& target) {
+  const int other = target.device().index();
+  if (const auto known = source.copies_directly_to(other)) return *known;
+  try {
+    const bool can = finds_direct_copies(source, target);
+    source.set_copies_directly_to(other, can);
+    return can;
+  } catch (const DeviceLostError&) {
+    throw;
+  } catch (const std::exception&) {
+    return false;  // this time
+  }
 }
 
 }  // namespace
 
-void append_peer_copy(CudaDevice& owner, Device target, CuAddress to, Device source,
-                      CuAddress from, std::size_t bytes, CuStream stream) {
+void append_peer_copy(CudaDevice& owner, Device target, CuAddress to, Device source, CuAddress from,
+                      std::size_t bytes, CuStream stream) {
   CudaDevice &giver = cuda_device(source), &taker = cuda_device(target);
   giver.start();
   taker.start();
   const DriverCalls& calls = owner.calls();
   if (can_copy_directly(giver, taker)) {
-    owner.check(calls.queue_peer_copy(to, taker.context(), from, giver.context(), bytes, stream),
-                "cuMemcpyPeerAsync");
+    owner.call("cuMemcpyPeerAsync", [&] {
+      return calls.queue_peer_copy(to, taker.context(), from, giver.context(), bytes, stream);
+    });
     return;
   }
-  owner.check(calls.synchronize_stream(stream), "cuStreamSynchronize");
+  owner.call("cuStreamSynchronize", [&] { return calls.synchronize_stream(stream); });
   std::vector<char> host(std::min(bytes, std::size_t{64} << 20));
   for (std::size_t done = 0; done < bytes; done += host.size()) {
     const std::size_t piece = std::min(host.size(), bytes - done);

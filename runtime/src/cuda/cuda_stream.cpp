@@ -16,7 +16,8 @@ namespace weft::detail {
 
 namespace {
 
-constexpr unsigned blocking_untimed_event = 1 | 2;
+constexpr std::size_t fewest_counter_bytes = 16384;
+
 constexpr unsigned independent_stream = 1;  // does not wait for the legacy stream
 
 /// Every step is waited for, so that an error names it.
@@ -29,6 +30,7 @@ bool waits_for_each_step() {
 }
 
 std::string describe_step(const Run& run, std::uint32_t number) {
+  if (number >= run.plan().steps.size()) return "the end of a run";
   const FrozenStep& step = run.plan().steps[number];
   std::string text = "step " + std::to_string(number) + " (" + std::string(name_of(step.kind));
   if (step.kind == StepKind::kernel || step.kind == StepKind::library)
@@ -36,37 +38,13 @@ std::string describe_step(const Run& run, std::uint32_t number) {
   return text + ")";
 }
 
-}  // namespace
-
-// ---- events
-
-struct EventPool::Free {
-  ForkSafeMutex mutex;
-  std::vector<CuEvent> events;
-  std::size_t made = 0;
-};
-
-std::shared_ptr<CuEventTag> EventPool::take() {
-  if (!free_) free_ = std::make_shared<Free>();
-  CuEvent event = nullptr;
-  {
-    const ForkSafeLock lock(free_->mutex);
-    if (!free_->events.empty()) {
-      event = free_->events.back();
-      free_->events.pop_back();
-    } else {
-      free_->events.reserve(free_->made + 1);  // giving back must not fail
-    }
-  }
-  if (!event) {
-    device_.check(device_.calls().create_event(&event, blocking_untimed_event), "cuEventCreate");
-    ++free_->made;
-  }
-  return {event, [free = free_](CuEvent given) {
-            const ForkSafeLock lock(free->mutex);
-            free->events.push_back(given);
-          }};
+std::string describe_range(const Run& run, std::uint32_t first, std::uint32_t last) {
+  if (first >= last) return describe_step(run, first);
+  return "between " + describe_step(run, first) + " and " + describe_step(run, last) +
+         ", WEFT_SYNC=1 tells which";
 }
+
+}  // namespace
 
 // ---- submission
 
@@ -79,6 +57,7 @@ void CudaStream::create() {
 }
 
 void CudaStream::submit(Segment segment, CudaSegment code) {
+  reserve(segment, code);
   {
     const ForkSafeLock lock(codes_mutex_);
     codes_.push_back(std::move(code));
@@ -93,6 +72,74 @@ void CudaStream::submit(Segment segment, CudaSegment code) {
     codes_.pop_back();
     throw;
   }
+}
+
+void CudaStream::reserve(const Segment& segment, CudaSegment& code) {
+  const WithContext with(device_);
+  std::size_t bytes = 0, count = 0;
+  for (const CudaCode* one : code.code)
+    if (one) {
+      bytes = std::max(bytes, one->sequence.workspace_bytes);
+      count = std::max(count, one->sequence.counters);
+    }
+  if (bytes > 0) code.workspace = workspace(bytes);
+  if (count > 0) code.counters = counters(count);
+  std::size_t events = 1;
+  bool moves = false;
+  for (std::uint32_t i = segment.first; i < segment.last; ++i) {
+    const StepKind kind = segment.run->plan().steps[i].kind;
+    events += kind == StepKind::record;
+    moves = moves || kind == StepKind::transfer || kind == StepKind::upload;
+  }
+  while (code.events.size() < events) code.events.push_back(events_.take());
+  if (moves && !has_chunk_) {
+    staging_.reserve(1);
+    staging_.push_back(make_chunk());  // no segment of this stream has moved anything yet
+    has_chunk_ = true;
+  }
+  start_completer();
+}
+
+/// Grows by doubling. The one before is in use until the segments that have it are done.
+std::shared_ptr<const CudaBlock> CudaStream::workspace(std::size_t bytes) {
+  if (workspace_ && bytes <= workspace_->bytes) return workspace_;
+  std::size_t wanted = std::size_t{1} << 20;
+  while (wanted < bytes) wanted *= 2;
+  workspace_ = nullptr;
+  workspace_ = allocate(wanted);
+  return workspace_;
+}
+
+/// Each step leaves them at 0, and steps of a stream run one after the other.
+std::shared_ptr<const CudaBlock> CudaStream::counters(std::size_t count) {
+  std::size_t bytes = fewest_counter_bytes;
+  while (bytes < count * sizeof(std::uint32_t)) bytes *= 2;
+  if (counters_ && bytes <= counters_->bytes) return counters_;
+  const std::shared_ptr<const CudaBlock> made = allocate(bytes);
+  device_.call("cuMemsetD8Async",
+               [&] { return device_.calls().queue_fill(made->address, 0, bytes, stream_); });
+  return counters_ = made;
+}
+
+std::shared_ptr<const CudaBlock> CudaStream::allocate(std::size_t bytes) {
+  auto block = std::make_unique<CudaBlock>();
+  device_.check(device_.calls().allocate(&block->address, bytes), "cuMemAlloc");
+  block->bytes = bytes;
+  return {block.release(), [device = &device_](const CudaBlock* gone) {
+            device->deallocate(gone->address);
+            delete gone;
+          }};
+}
+
+void CudaStream::trim() noexcept { workspace_ = counters_ = nullptr; }
+
+void CudaStream::forget() noexcept {
+  stream_ = nullptr;
+  events_.forget();
+  workspace_ = counters_ = nullptr;
+  staging_.clear();
+  next_chunk_ = 0;
+  has_chunk_ = false;
 }
 
 // ---- carrying out
@@ -110,29 +157,35 @@ void CudaStream::carry_out(Segment& segment) noexcept {
   } catch (...) {
     run.fail_with(std::current_exception());
   }
-  run.await_start(this);
+  run.await_start(segment.first, this);
+  has_appended_ = false;
   append_steps(segment, code);
   Expected end;
+  end.event = std::move(code.events.back());
   end.run = segment.run;
-  end.error = code.error;
+  end.error = std::move(code.error);
+  end.workspace = std::move(code.workspace);
+  end.counters = std::move(code.counters);
   end.ends_segment = true;
   end.first_step = segment.first;
   end.last_step = segment.last;
   expect(std::move(end));
 }
 
-void CudaStream::append_steps(Segment& segment, const CudaSegment& code) {
+void CudaStream::append_steps(Segment& segment, CudaSegment& code) {
   Run& run = *segment.run;
+  std::size_t events = 0;
   for (std::uint32_t i = segment.first; i < segment.last; ++i) {
     const FrozenStep& step = run.plan().steps[i];
     try {
       if (step.kind == StepKind::wait) await_event(run, step.event);
       if (!run.has_failed()) append_step(run, step, i, code.code[i - segment.first], code);
     } catch (...) {
-      run.fail_with(std::current_exception());
+      fail_run(run);
     }
     if (step.kind != StepKind::record) continue;
     Expected happened;
+    happened.event = std::move(code.events[events++]);
     happened.run = segment.run;
     happened.error = code.error;
     happened.has_signal = true;
@@ -143,30 +196,39 @@ void CudaStream::append_steps(Segment& segment, const CudaSegment& code) {
   }
 }
 
+/// Variables have their old values after a failure; where their memory has been written that can
+/// not be, and nothing that the device holds is to be trusted.
+void CudaStream::fail_run(Run& run) noexcept {
+  run.fail_with(std::current_exception());
+  if (run.changed_in_place) device_.lose("a run failed that had begun to change Variables");
+}
+
 void CudaStream::append_step(Run& run, const FrozenStep& step, std::uint32_t number,
                              const CudaCode* code, const CudaSegment& segment) {
+  has_appended_ = true;
   switch (step.kind) {
     case StepKind::kernel:
     case StepKind::library:
       // What the host has found to be wrong the device does not know.
       if (step.guards_state && run.error.is_set()) return;
-      append_kernels(run, step, number, *code,
-                     segment.error ? segment.error->device : device_.no_error());
+      append_kernels(run, step, number, *code, segment);
+      if (!step.guards_state || !run.is_in_place(step)) break;
+      run.changed_in_place = true;
+      if (run.has_failed()) device_.lose("a run failed that had begun to change Variables");
       break;
     case StepKind::transfer:
     case StepKind::upload: append_move(run, step); break;
     default: return;
   }
   if (!waits_for_each_step()) return;
-  const CuStatus status = device_.calls().synchronize_stream(stream_);
-  if (is_lost(status)) device_.lose(describe_step(run, number) + " failed");
-  device_.check(status, describe_step(run, number).c_str());
+  device_.check(device_.calls().synchronize_stream(stream_), describe_step(run, number).c_str());
 }
 
 void CudaStream::append_kernels(Run& run, const FrozenStep& step, std::uint32_t number,
-                                const CudaCode& code, CuAddress error) {
-  const CuAddress room =
-      code.sequence.workspace_bytes ? workspace(code.sequence.workspace_bytes) : 0;
+                                const CudaCode& code, const CudaSegment& segment) {
+  const CuAddress room = segment.workspace ? segment.workspace->address : 0;
+  const CuAddress counters = segment.counters ? segment.counters->address : 0;
+  const CuAddress error = segment.error ? segment.error->device : device_.no_error();
   const auto word_of = [&](const ParamWord& word) -> std::uint64_t {
     switch (word.kind) {
       case ParamWord::Kind::constant: return word.value;
@@ -174,11 +236,16 @@ void CudaStream::append_kernels(Run& run, const FrozenStep& step, std::uint32_t 
       case ParamWord::Kind::output: return run.resolve(step.outputs[word.value]).data;
       case ParamWord::Kind::argument: return run.arguments[word.value];
       case ParamWord::Kind::workspace: return room + word.value;
+      case ParamWord::Kind::counters: return counters;
       case ParamWord::Kind::error: return error;
       case ParamWord::Kind::step: return number + 1;
     }
     return 0;
   };
+  if (code.product)
+    code.product->append(device_, run.resolve(step.inputs[0]).data,
+                         run.resolve(step.inputs[1]).data, run.resolve(step.outputs[0]).data, room,
+                         stream_);
   for (std::size_t k = 0; k < code.sequence.launches.size(); ++k) {
     const KernelLaunch& launch = code.sequence.launches[k];
     words_.clear();
@@ -187,11 +254,11 @@ void CudaStream::append_kernels(Run& run, const FrozenStep& step, std::uint32_t 
     // The driver's marks: what follows is the block of parameters, its size, and the end.
     void* extra[] = {reinterpret_cast<void*>(1), words_.data(), reinterpret_cast<void*>(2), &bytes,
                      nullptr};
-    device_.check(device_.calls().launch(code.functions[k], launch.grid[0], launch.grid[1],
-                                         launch.grid[2], launch.block[0], launch.block[1],
-                                         launch.block[2], launch.shared_bytes, stream_, nullptr,
-                                         extra),
-                  "cuLaunchKernel");
+    device_.call("cuLaunchKernel", [&] {
+      return device_.calls().launch(code.functions[k], launch.grid[0], launch.grid[1],
+                                    launch.grid[2], launch.block[0], launch.block[1],
+                                    launch.block[2], launch.shared_bytes, stream_, nullptr, extra);
+    });
   }
 }
 
@@ -204,8 +271,9 @@ void CudaStream::append_move(Run& run, const FrozenStep& step) {
   const Device target = run.plan().buffers[to.buffer].device;
   const std::uintptr_t source_address = run.resolve(from).data, address = run.resolve(to).data;
   if (source == target) {
-    device_.check(device_.calls().queue_copy(address, source_address, bytes, stream_),
-                  "cuMemcpyDtoDAsync");
+    device_.call("cuMemcpyDtoDAsync", [&] {
+      return device_.calls().queue_copy(address, source_address, bytes, stream_);
+    });
   } else if (const void* host = backend(source.kind()).host_address(source, source_address)) {
     append_upload(address, static_cast<const char*>(host), bytes);
   } else if (void* place = backend(target.kind()).host_address(target, address)) {
@@ -215,49 +283,51 @@ void CudaStream::append_move(Run& run, const FrozenStep& step) {
   }
 }
 
-CuAddress CudaStream::workspace(std::size_t bytes) {
-  if (bytes <= workspace_bytes_) return workspace_;
-  const DriverCalls& calls = device_.calls();
-  device_.check(calls.synchronize_stream(stream_), "cuStreamSynchronize");
-  if (workspace_) device_.check(calls.deallocate(workspace_), "cuMemFree");
-  workspace_ = 0;
-  workspace_bytes_ = 0;
-  std::size_t wanted = std::size_t{1} << 20;
-  while (wanted < bytes) wanted *= 2;
-  device_.check(calls.allocate(&workspace_, wanted), "cuMemAlloc");
-  workspace_bytes_ = wanted;
-  return workspace_;
-}
-
 void CudaStream::await_event(Run& run, std::uint32_t event) {
+  has_appended_ = true;
   // An event that another stream of a GPU has been given is waited for by the GPU.
   if (const std::shared_ptr<void> queued = run.await_queued(event))
-    device_.check(device_.calls().wait_event(stream_, static_cast<CuEvent>(queued.get()), 0),
-                  "cuStreamWaitEvent");
+    device_.call("cuStreamWaitEvent", [&] {
+      return device_.calls().wait_event(stream_, static_cast<CuEvent>(queued.get()), 0);
+    });
 }
 
 // ---- completion
 
-/// Without an event to wait for, what has failed is over at once.
+void CudaStream::start_completer() {
+  if (completer_started_) return;
+  if (!host_calls().start_thread(run_completer, this))
+    fail<OutOfMemoryError>(no_place,
+                           device_.device().str() + ": the system starts no further thread");
+  completer_started_ = true;
+}
+
+/// What can not be waited for by an event is waited for here and now: memory that the stream still
+/// works on must not be given to others.
 void CudaStream::expect(Expected&& expected) {
+  if (!has_appended_ && expected.run->has_failed()) {  // nothing to wait for
+    expected.event = nullptr;
+    return finish(expected);
+  }
   const DriverCalls& calls = device_.calls();
+  const bool brings_error = expected.error && kind_ == StreamKind::compute;
   try {
-    if (expected.error && kind_ == StreamKind::compute)
-      device_.check(calls.queue_copy_to_host(expected.error->host, expected.error->device,
-                                             sizeof(ErrorBlock), stream_),
-                    "cuMemcpyDtoHAsync");
-    expected.event = events_.take();
-    device_.check(calls.record_event(expected.event.get(), stream_), "cuEventRecord");
+    if (brings_error)
+      device_.call("cuMemcpyDtoHAsync", [&] {
+        return calls.queue_copy_to_host(expected.error->host, expected.error->device,
+                                        sizeof(ErrorBlock), stream_);
+      });
+    device_.call("cuEventRecord",
+                 [&] { return calls.record_event(expected.event.get(), stream_); });
     if (expected.has_signal) expected.run->queued(expected.signals, expected.event);
     const ForkSafeLock lock(expected_mutex_);
-    if (!completer_started_) {
-      if (!host_calls().start_thread(run_completer, this))
-        fail<OutOfMemoryError>(no_place, device_.device().str() + ": the system starts no further thread");
-      completer_started_ = true;
-    }
     expected_.push_back(std::move(expected));
   } catch (...) {
-    expected.run->fail_with(std::current_exception());
+    const bool is_done =
+        device_.await(stream_) &&
+        (!brings_error ||
+         calls.copy_to_host(expected.error->host, expected.error->device, sizeof(ErrorBlock)) == 0);
+    if (!is_done) fail_run(*expected.run);
     expected.event = nullptr;
     return finish(expected);
   }
@@ -286,25 +356,31 @@ void CudaStream::complete() noexcept {
   }
 }
 
+/// An event that can not be waited for says nothing about the work before it: the stream does.
+void CudaStream::wait_for(const Expected& expected) {
+  CuStatus status = device_.try_use_on_this_thread();
+  if (!is_lost(status)) status = device_.calls().synchronize_event(expected.event.get());
+  if (status == 0 || (!is_lost(status) && device_.await(stream_))) return;
+  device_.check(status, describe_range(*expected.run, expected.first_step,
+                                       expected.last_step - (expected.ends_segment ? 1 : 0))
+                            .c_str());
+}
+
 void CudaStream::finish(Expected& expected) noexcept {
   Run& run = *expected.run;
-  if (expected.event) {
-    try {
-      device_.use_on_this_thread();
-      const CuStatus status = device_.calls().synchronize_event(expected.event.get());
-      if (is_lost(status))
-        device_.lose("between " + describe_step(run, expected.first_step) + " and " +
-                     describe_step(run, expected.last_step - (expected.ends_segment ? 1 : 0)) +
-                     "; WEFT_SYNC=1 tells which");
-      device_.check(status, "cuEventSynchronize");
-      if (expected.error && expected.error->host->step != 0)
-        run.error.set(expected.error->host->step - 1, expected.error->host->index,
-                      expected.error->host->limit);
-    } catch (...) {
-      run.fail_with(std::current_exception());
-    }
+  try {
+    if (expected.event) wait_for(expected);
+    if (expected.error && expected.error->host->step != 0)
+      run.error.set(expected.error->host->step - 1, expected.error->host->index,
+                    expected.error->host->limit);
+  } catch (...) {
+    fail_run(run);
   }
   if (expected.has_signal) run.signal(expected.signals);
+  // Before the run ends: who waits for that finds its memory given back.
+  expected.event = nullptr;
+  expected.error = nullptr;
+  expected.workspace = nullptr;
   if (expected.ends_segment) run.segment_done();
 }
 

@@ -1,7 +1,7 @@
 struct Params {
   unsigned long long w[14];
 };
-extern "C" __global__ void __launch_bounds__(256) wf_fused_4af6f79cc69346c5(const __grid_constant__ Params p) {
+extern "C" __global__ void __launch_bounds__(256) wf_fused_4a32940201724e80(const __grid_constant__ Params p) {
   if (wf_run_failed(p.w[0])) return;
   const wf_u32 columns = wf_u32(p.w[1]);
   const wf_u32 shift = wf_u32(p.w[2]);
@@ -23,7 +23,8 @@ extern "C" __global__ void __launch_bounds__(256) wf_fused_4af6f79cc69346c5(cons
   wf_load<8>(x0, a0 + column);
   wf_load<4>(x1, a1 + column);
   wf_load<4>(x1 + 4, a1 + column + 4);
-  const float c2 = wf_bf16_to_f32(*a2);
+  const wf_u16 s2 = *a2;
+  const float c2 = wf_bf16_to_f32(s2);
 #pragma unroll
   for (int e = 0; e < 8; ++e) {
     const float v0 = wf_bf16_to_f32(x0[e]);

@@ -1,8 +1,9 @@
 struct Params {
   unsigned long long w[7];
 };
-extern "C" __global__ void __launch_bounds__(256) wf_fused_02fcbb3bbf7fbac8(const __grid_constant__ Params p) {
-  const float c2 = *reinterpret_cast<const float*>(p.w[0]);
+extern "C" __global__ void __launch_bounds__(256) wf_fused_67798e19b1aa2d23(const __grid_constant__ Params p) {
+  const float s2 = *reinterpret_cast<const float*>(p.w[0]);
+  const float c2 = s2;
   const float c3 = wf_to_f32(wf_from_bits(p.w[1]));
   const wf_u32 columns = wf_u32(p.w[2]);
   const wf_u32 column = (wf_u32(blockIdx.x) * 256u + threadIdx.x) * 4u;

@@ -5,11 +5,14 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include <weft/codegen/product.h>
 #include <weft/codegen/program.h>
 #include <weft/graph/detail/ops.h>
+#include <weft/graph/numerics.h>
 
 namespace weft::detail {
 
@@ -37,6 +40,7 @@ struct KernelStep {
   const Program* program = nullptr;  // of a fused group; needed by emit alone
   std::vector<KernelOperand> inputs, outputs;
   bool guards_state = false;         // does nothing once the run's error word is set
+  Numerics numerics = Numerics::standard;
 };
 
 /// Of the GPU, what kernels are fitted to. Results do not depend on it.
@@ -55,6 +59,7 @@ struct ParamWord {
     output,     // address of output `value`
     argument,   // word `value` of the run's argument block
     workspace,  // address of the step's workspace, plus `value` bytes
+    counters,   // address of the step's counters
     error,      // address of the run's ErrorBlock
     step,       // number of the step in its plan, plus 1: what to write into the ErrorBlock
   };
@@ -78,6 +83,7 @@ struct ErrorBlock {
 struct KernelSource {
   std::string entry;
   std::string text;
+  bool fast = false;  // compiled with contraction and the hardware's approximations
 };
 
 struct KernelLaunch {
@@ -92,14 +98,19 @@ struct KernelLaunch {
 struct KernelSequence {
   std::vector<KernelLaunch> launches;
   std::size_t workspace_bytes = 0;  // at 256-byte alignment, alive for this step alone
+  /// Words of 32 bits, 0 when the step begins and when it ends.
+  std::size_t counters = 0;
+  /// Where the step is one product of floats, and of at least one term: a library may carry it out
+  /// instead.
+  std::optional<ProductShape> product;
 };
 
 /// The kernels of a step; throws InternalError for an op that no family takes.
 KernelSequence emit(const KernelStep& step, const GpuFacts& gpu);
 
-/// Most inputs, arguments and outputs of a fused group, together: more do not fit into a kernel's
-/// parameters, and emit_fused throws InternalError.
-std::size_t most_operands() noexcept;
+/// Whether a kernel's parameters hold a fused group of so many inputs and outputs in memory, and
+/// arguments: for others emit_fused throws InternalError.
+bool fits_parameters(std::size_t operands, std::size_t arguments) noexcept;
 
 // By family; `emit` chooses among them.
 KernelSequence emit_fused(const KernelStep& step, const GpuFacts& gpu);

@@ -60,6 +60,14 @@ using IntegerProductFn = void (*)(void* c, int64_t c_stride, const void* a, int6
                                   int64_t a_column, const void* b, int64_t b_stride, int64_t m,
                                   int64_t n, int64_t k);
 
+/// c[m,n] = a[m,k] b[k,n] in floats of one class, in strict order: each element starts with +0 and
+/// takes k ascending, one fma a term, and where `ends_with_zero` the term 0·0 at the end. Strides in
+/// elements; n is a multiple of strict_columns.
+constexpr int strict_columns = 32;
+using StrictProductFn = void (*)(void* c, int64_t c_stride, const void* a, int64_t a_row,
+                                 int64_t a_column, const void* b, int64_t b_stride, int64_t m,
+                                 int64_t n, int64_t k, bool ends_with_zero);
+
 /// Elements first .. first+n-1 of a random tensor.
 using RandomFn = void (*)(void* result, int64_t first, int64_t n, uint64_t seed, uint64_t call);
 
@@ -80,6 +88,7 @@ struct KernelTable {
   ReduceKernels reduce[reduction_count][kernel_class_count];
   ArgKernels arg[2][kernel_class_count];  // greatest, least
   IntegerProductFn integer_product[kernel_class_count];
+  StrictProductFn strict_product[2];  // f32, f64
   RandomFn uniform[2], normal[2];  // f32, f64
   void (*integers)(int64_t* result, int64_t first, int64_t n, uint64_t seed, uint64_t call, int64_t low,
                    uint64_t span);
@@ -115,6 +124,7 @@ struct ProductTable {
   void fill_convert_##level(KernelTable&);        \
   void fill_reduce_##level(KernelTable&);         \
   void fill_integers_##level(KernelTable&);       \
+  void fill_strict_##level(KernelTable&);         \
   void fill_random_##level(KernelTable&);         \
   void fill_product_##level(ProductTable&);
 WEFT_DECLARE_LEVEL(base)

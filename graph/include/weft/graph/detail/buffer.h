@@ -17,11 +17,16 @@ namespace weft::detail {
 /// The end of a run, for those who wait for what it makes.
 class Completion {
  public:
+  explicit Completion(std::uint32_t process = 0) noexcept : process_(process) {}
+  /// Which of the processes that fork from each other carries the run out.
+  std::uint32_t process() const noexcept { return process_; }
   bool has_ended() const noexcept { return ended_.load(std::memory_order_acquire); }
   /// Blocks until it has ended.
   void wait();
-  /// What went wrong, or null; only once it has ended.
+  /// What went wrong, or null; before the end: as far as is known.
   std::exception_ptr failure() const;
+  /// It has not ended, but will with this.
+  void fail(std::exception_ptr failure) noexcept;
   /// Called once.
   void end(std::exception_ptr failure) noexcept;
   /// The queue that all of the run is on, where its order is all that later work there needs: the
@@ -35,6 +40,7 @@ class Completion {
   std::exception_ptr failure_;
   std::atomic<bool> ended_{false};
   std::atomic<const void*> order_{nullptr};
+  const std::uint32_t process_;
 };
 
 class Buffer {

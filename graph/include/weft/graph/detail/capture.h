@@ -23,6 +23,7 @@ struct Capture {
   std::vector<Node*> nodes;               // in topological order; a node's ordinal is its index
   std::vector<std::uint64_t> key;         // canonical words: equal keys have equal plans
   std::uint64_t hash = 0;
+  bool has_undecided = false;             // something is to be placed
   std::vector<std::uint64_t> arguments;   // what varies between runs of one plan
   std::vector<std::uint32_t> leaves;      // ordinals of nodes that have storage
   std::vector<CapturedOutput> outputs;

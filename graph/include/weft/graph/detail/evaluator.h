@@ -17,6 +17,8 @@ class Evaluator {
   virtual ~Evaluator() = default;
   /// Plans and starts. On an exception nothing has changed.
   virtual void evaluate(std::span<const Ref> roots, Where at) = 0;
+  /// Where the value of an undecided node is, or will be made: chosen now, and fixed.
+  virtual Device place(Node* node, Where at) = 0;
   /// Waits for an issued node's value; throws what went wrong with it on the device.
   virtual void wait(Node* node, Where at) = 0;
   /// Starts everything pending that the calling thread recorded and the program holds.

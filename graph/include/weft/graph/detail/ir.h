@@ -92,6 +92,7 @@ struct Vertex {
   FusedKind fused_kind = FusedKind::pointwise;  // of a fused vertex
   bool weak = false;             // a C++ number
   bool assigns = false;          // its value becomes a Variable's
+  bool chosen = false;           // the planner chose its device, for `reason`
   std::uint32_t in_begin = 0, in_count = 0;
   Shape shape;                   // of output 0
   Attrs attrs;                   // structure; argument attributes hold their slot's number

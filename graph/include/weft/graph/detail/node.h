@@ -73,6 +73,7 @@ struct alignas(64) Node {
   std::uint8_t rank;
   std::uint8_t output_count;
   Device device;
+  std::atomic<std::uint16_t> chosen;  // of an undecided node: the device that was asked for, packed
   std::uint32_t input_count;
   std::atomic<NodeState> state;
   bool requires_grad;      // a Variable that requires a gradient is upstream, recorded with grad on
@@ -119,6 +120,19 @@ struct alignas(64) Node {
     return n;
   }
   Where where() const noexcept { return Where::of(file, line); }
+  /// Its device; of an undecided node the one that `choose` has fixed.
+  Device placed() const noexcept {
+    const std::uint16_t packed = chosen.load(std::memory_order_acquire);
+    if (device.kind() != DeviceKind::automatic || packed == 0) return device;
+    return {static_cast<DeviceKind>((packed - 1) >> 14), (packed - 1) & 0x3fff};
+  }
+  /// Under the engine lock.
+  void choose(Device where) noexcept {
+    chosen.store(
+        static_cast<std::uint16_t>(
+            (static_cast<unsigned>(where.kind()) << 14 | static_cast<unsigned>(where.index())) + 1),
+        std::memory_order_release);
+  }
   std::uint32_t handles() const noexcept {
     return static_cast<std::uint32_t>(counts.load(std::memory_order_acquire) >> 32);
   }

@@ -7,45 +7,33 @@
 #include <string>
 #include <vector>
 
+#include <weft/graph/cost.h>
 #include <weft/graph/detail/ir.h>
+#include <weft/graph/numerics.h>
 
 namespace weft::detail {
 
-/// What one device is predicted to do: an explicit input of planning, so that plans repeat.
-struct DeviceCost {
-  double launch_us = 1.0;
-  double bytes_per_us = 10e3;
-  double flops_per_us = 5e3;
-  double transfer_latency_us = 10.0;
-  double transfer_bytes_per_us = 10e3;
-};
-struct CostTable {
-  DeviceCost cpu{0.5, 12e3, 10e3, 0, 0};
-  DeviceCost accelerator{3.5, 4e6, 3e7, 10.0, 5e4};
-  const DeviceCost& of(Device device) const noexcept {
-    return device.is_cpu() ? cpu : accelerator;
-  }
-};
-
-/// Options of planning. All but the defaults are for tests that compare plans.
+/// Options of planning, part of what plans are cached by. But for the modes of the program, all but
+/// the defaults are for tests that compare plans.
 struct PlanOptions {
   bool fuse = true;
   bool reuse_memory = true;
   std::uint64_t order_seed = 0;  // 0: the canonical order; else a random legal one
   std::uint32_t most_group_inputs = 24;
   std::uint32_t most_group_outputs = 16;
+  std::uint32_t most_group_arguments = 100;
   std::uint32_t most_group_ops = 192;  // below 250: each may be an output
+  Numerics numerics = Numerics::standard;
+  MatmulPrecision matmul_precision = MatmulPrecision::f32;
+  std::uint64_t placement = 0;  // of programs with undecided ops: which costs and candidates
   friend bool operator==(const PlanOptions&, const PlanOptions&) noexcept = default;
 };
-
-/// Decides where ops recorded inside On(automatic) run.
-using PlacementPolicy = Device (*)(const Graph& graph, VertexId vertex, const CostTable& costs,
-                                   std::string& reason);
 
 struct PassContext {
   CostTable costs;
   PlanOptions options;
-  PlacementPolicy placement;  // of undecided vertices
+  /// Where undecided vertices may be placed; the first wins ties. Empty: the cpu alone.
+  std::vector<Device> candidates;
 };
 
 /// What holds of a graph after a pass.
@@ -70,10 +58,6 @@ std::string verify(const Graph& graph, Stage stage);
 /// Whether each pass and each plan is verified: on in debug builds and in tests, else off.
 void set_verification(bool on) noexcept;
 bool verification_enabled() noexcept;
-
-/// Follows the largest input that has a device; the cpu where none has.
-Device follow_data(const Graph& graph, VertexId vertex, const CostTable& costs,
-                   std::string& reason);
 
 // The passes, one file each.
 Graph canonicalise(Graph&& graph, const PassContext& context);

@@ -1,0 +1,48 @@
+// Operands of products as matrices, one for each index of a batch.
+#pragma once
+
+#include "cpu/rows.h"
+#include "cpu/walk.h"
+
+namespace weft::detail {
+
+/// Multiplications that are worth a hand-over to another thread.
+inline constexpr std::int64_t parallel_products = 1 << 18;
+
+/// One operand as a matrix of its batch.
+struct Matrix {
+  const char* data;
+  std::int64_t rows, columns;
+  std::int64_t row_stride, column_stride;
+};
+
+struct Batch {
+  explicit Batch(const StepCall& call) : rank(call.outputs[0].rank - 2) {
+    for (int d = 0; d < rank; ++d) {
+      extents[d] = call.outputs[0].shape[d];
+      count *= extents[d];
+      for (int i = 0; i < 2; ++i) strides[i][d] = call.inputs[i].strides[d];
+    }
+  }
+  Matrix matrix(const ResolvedOperand& operand, int i, std::int64_t b) const {
+    const int r = operand.rank;
+    const auto size = static_cast<std::int64_t>(size_of(operand.dtype));
+    return {bytes_of(operand) + offset_of(b, rank, extents, strides[i]) * size,
+            operand.shape[r - 2], operand.shape[r - 1], operand.strides[r - 2],
+            operand.strides[r - 1]};
+  }
+  int rank;
+  std::int64_t count = 1;
+  std::int64_t extents[max_rank];
+  Strides strides[2];
+};
+
+/// Puts values, in the class, side by side into `room`: row-major, or transposed.
+void pack(Matrix& matrix, DType dtype, char* room);
+/// What `pack` needs, a multiple of 64.
+std::size_t packed_bytes(const Matrix& matrix, DType dtype);
+
+/// A product of floats in the order of product_order: the same bits on every device.
+void run_strict_product(const StepCall& call);
+
+}  // namespace weft::detail

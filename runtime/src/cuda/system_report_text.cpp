@@ -1,0 +1,136 @@
+// A system report as text and as JSON.
+#include <array>
+#include <cstdio>
+#include <iomanip>
+#include <ostream>
+#include <sstream>
+
+#include <weft/graph/device.h>
+#include <weft/runtime/system.h>
+
+#include "compatibility.h"
+
+namespace weft {
+namespace {
+
+constexpr int label_width = 12;
+
+std::ostream& label(std::ostream& out, const std::string& text) {
+  return out << text << std::string(text.size() < label_width ? label_width - text.size() : 1, ' ');
+}
+
+/// In the greatest unit that leaves 1 or more.
+std::string size_text(std::uint64_t bytes) {
+  constexpr std::array units{"bytes", "KiB", "MiB", "GiB", "TiB"};
+  auto size = static_cast<double>(bytes);
+  std::size_t unit = 0;
+  for (; size >= 1024 && unit + 1 < units.size(); ++unit) size /= 1024;
+  std::ostringstream text;
+  text << std::fixed << std::setprecision(unit > 0 && size < 1000 ? 1 : 0) << size << ' '
+       << units[unit];
+  return text.str();
+}
+
+/// Lines after the first under the label's text.
+std::string indented(const std::string& text) {
+  std::string result;
+  for (const char c : text) {
+    result += c;
+    if (c == '\n') result.append(label_width, ' ');
+  }
+  return result;
+}
+
+void library_line(std::ostream& out, const std::string& name, const LibraryReport& library,
+                  const std::string& more = "") {
+  label(out, name);
+  if (!library.is_usable())
+    out << "not usable: " << indented(library.problem);
+  else
+    out << (library.version.empty() ? "version not known" : library.version) << more << ": "
+        << library.path;
+  out << '\n';
+}
+
+void gpu_line(std::ostream& out, const GpuReport& gpu) {
+  label(out, "  " + Device::cuda(gpu.index).str())
+      << (gpu.name.empty() ? "no name" : gpu.name) << ", " << size_text(gpu.total_bytes)
+      << ", compute capability " << gpu.compute_capability / 10 << '.'
+      << gpu.compute_capability % 10 << ", " << gpu.multiprocessors << " multiprocessors: "
+      << (gpu.problem.empty() ? "usable" : "not usable: " + indented(gpu.problem)) << '\n';
+}
+
+/// A JSON string.
+std::string quoted(const std::string& text) {
+  std::string result = "\"";
+  for (const char c : text) {
+    if (c == '"' || c == '\\') {
+      result += '\\';
+      result += c;
+    } else if (static_cast<unsigned char>(c) < 0x20) {
+      char escape[8];
+      std::snprintf(escape, sizeof escape, "\\u%04x", static_cast<unsigned>(c));
+      result += escape;
+    } else {
+      result += c;
+    }
+  }
+  return result + '"';
+}
+
+std::string library_json(const LibraryReport& library) {
+  return "{\"usable\": " + std::string(library.is_usable() ? "true" : "false") +
+         ", \"version\": " + quoted(library.version) + ", \"path\": " + quoted(library.path) +
+         ", \"problem\": " + quoted(library.problem) + "}";
+}
+
+}  // namespace
+
+std::ostream& operator<<(std::ostream& out, const SystemReport& report) {
+  label(out, "weft") << report.weft_version << '\n';
+  library_line(out, "driver", report.driver,
+               ", CUDA " + detail::cuda_version_text(report.driver_cuda_version));
+  library_line(out, "NVRTC", report.nvrtc);
+  library_line(out, "cuBLASLt", report.cublaslt);
+  const KernelFolderReport& folder = report.kernel_folder;
+  label(out, "kernels");
+  if (folder.problem.empty())
+    out << folder.path << ": " << folder.kernels << " kept, " << size_text(folder.bytes) << " of "
+        << size_text(folder.size_limit) << '\n';
+  else
+    out << "none are kept: " << (folder.path.empty() ? "" : folder.path + ": ")
+        << indented(folder.problem) << '\n';
+  label(out, "GPUs") << report.gpus.size();
+  if (report.driver.is_usable() && !report.no_gpu_reason.empty())
+    out << ": " << indented(report.no_gpu_reason);
+  out << '\n';
+  for (const GpuReport& gpu : report.gpus) gpu_line(out, gpu);
+  label(out, "verdict") << indented(report.verdict) << '\n';
+  return out;
+}
+
+void write_json(std::ostream& out, const SystemReport& report) {
+  const KernelFolderReport& folder = report.kernel_folder;
+  out << "{\"weft_version\": " << quoted(report.weft_version)
+      << ",\n \"driver\": " << library_json(report.driver)
+      << ",\n \"driver_cuda_version\": " << report.driver_cuda_version
+      << ",\n \"nvrtc\": " << library_json(report.nvrtc)
+      << ",\n \"cublaslt\": " << library_json(report.cublaslt)
+      << ",\n \"kernel_folder\": {\"usable\": " << (folder.problem.empty() ? "true" : "false")
+      << ", \"path\": " << quoted(folder.path) << ", \"kernels\": " << folder.kernels
+      << ", \"bytes\": " << folder.bytes << ", \"size_limit\": " << folder.size_limit
+      << ", \"problem\": " << quoted(folder.problem) << "},\n \"gpus\": [";
+  for (std::size_t i = 0; i < report.gpus.size(); ++i) {
+    const GpuReport& gpu = report.gpus[i];
+    out << (i ? ",\n  " : "\n  ") << "{\"index\": " << gpu.index
+        << ", \"name\": " << quoted(gpu.name) << ", \"total_bytes\": " << gpu.total_bytes
+        << ", \"compute_capability\": " << gpu.compute_capability
+        << ", \"multiprocessors\": " << gpu.multiprocessors
+        << ", \"usable\": " << (gpu.problem.empty() ? "true" : "false")
+        << ", \"problem\": " << quoted(gpu.problem) << "}";
+  }
+  out << "],\n \"no_gpu_reason\": " << quoted(report.no_gpu_reason)
+      << ",\n \"verdict\": " << quoted(report.verdict) << "}\n";
+}
+
+}  // namespace weft
