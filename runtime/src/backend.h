@@ -30,9 +30,9 @@ struct ResolvedOperand {
 
 /// A run's error word: the first fault found on a device wins.
 struct ErrorWord {
-  std::atomic<std::uint32_t> step{0};      // number of the faulty step, plus one
-  std::atomic<std::int64_t> index{0};      // the offending index
-  std::atomic<std::int64_t> limit{0};      // what it had to be below
+  std::atomic<std::uint32_t> step{0};  // number of the faulty step, plus one
+  std::atomic<std::int64_t> index{0};  // the offending index
+  std::atomic<std::int64_t> limit{0};  // what it had to be below
   bool is_set() const noexcept { return step.load(std::memory_order_acquire) != 0; }
   void set(std::uint32_t step_number, std::int64_t bad, std::int64_t bound) noexcept;
 };
@@ -42,8 +42,8 @@ struct StepCall {
   const FrozenStep* step;
   std::uint32_t number;
   std::span<const ResolvedOperand> inputs;
-  std::span<const ResolvedOperand> outputs;   // dense
-  const std::uint64_t* arguments;             // the run's argument block
+  std::span<const ResolvedOperand> outputs;  // dense
+  const std::uint64_t* arguments;            // the run's argument block
   ErrorWord* error;
   Numerics numerics = Numerics::standard;
 };
@@ -82,6 +82,9 @@ class Backend {
   /// bound or in flight.
   virtual void release_scratch(Device) noexcept {}
 };
+
+/// Told of each block of the cpu's memory before the system gets it back; null: nobody has to know.
+extern std::atomic<void (*)(std::uintptr_t block) noexcept> before_cpu_block_goes;
 
 Backend& backend(DeviceKind kind);
 /// Carries out one step on the calling thread, on memory that the host can follow. The cpu's

@@ -12,6 +12,7 @@
 #include "devices.h"
 #include "hazards.h"
 #include "schedule.h"
+#include "spin.h"
 
 namespace weft::detail {
 
@@ -42,8 +43,8 @@ Engine& Engine::instance() {
 // ---- planning
 
 std::shared_ptr<FrozenPlan> Engine::make_plan_of_capture() {
-  auto plan = std::make_shared<FrozenPlan>(
-      schedule(run_passes(build_graph(capture_), context_), context_));
+  auto plan =
+      std::make_shared<FrozenPlan>(schedule(run_passes(build_graph(capture_), context_), context_));
   plan->costs = placed_by_.table;
   if (verification_enabled()) {
     const std::string hazard = find_hazard(*plan);
@@ -113,11 +114,10 @@ std::shared_ptr<Run> Engine::bind(const std::shared_ptr<const FrozenPlan>& plan,
     const std::uintptr_t base =
         peak.scratch ? backend(peak.device.kind()).arena(peak.device, peak.scratch) : 0;
     if (peak.scratch && !base)
-      fail<OutOfMemoryError>(at, "eval: " + peak.device.str() + " has no " +
-                                     text_of_bytes(peak.scratch) +
-                                     " of scratch memory for this plan, whose peak is " +
-                                     text_of_bytes(peak.peak) +
-                                     "; evaluate in smaller pieces, or free tensors");
+      fail<OutOfMemoryError>(
+          at, "eval: " + peak.device.str() + " has no " + text_of_bytes(peak.scratch) +
+                  " of scratch memory for this plan, whose peak is " + text_of_bytes(peak.peak) +
+                  "; evaluate in smaller pieces, or free tensors");
     run->arenas.push_back(base);
   }
   bind_outputs(*run, at);
@@ -211,8 +211,8 @@ Engine::Publication Engine::prepare(const Run& run) const {
     publication.nodes.emplace_back(Ref{capture_.nodes[captured.ordinal], captured.output});
     const PlanOutput& output = plan.outputs[i];
     const PlanBuffer& buffer = plan.buffers[output.buffer];
-    Storage storage = buffer.home == PlanBuffer::Home::leaf ? run.leaf(buffer.index)
-                                                            : run.output(buffer.index);
+    Storage storage =
+        buffer.home == PlanBuffer::Home::leaf ? run.leaf(buffer.index) : run.output(buffer.index);
     storage.offset += static_cast<std::size_t>(run.start_of(output.map)) * size_of(output.dtype);
     publication.storages.push_back(std::move(storage));
   }
@@ -283,7 +283,7 @@ void Engine::wait(Node* node, Where at) {
   const std::shared_ptr<Completion> completion = node->completion;
   if (!completion) return;
   require_own(*completion, at);
-  completion->wait();
+  if (!spin_until([&] { return completion->has_ended(); })) completion->wait();
   const std::exception_ptr failure = completion->failure();
   if (!failure) return;
   note_seen(failure);
@@ -303,9 +303,8 @@ void Engine::read(Ref ref, void* destination, Where at) {
   const Storage& storage = ref.node->storage_of(ref.output);
   const Spec spec{ref.node->shape(ref.output), ref.node->dtype_of(ref.output)};
   const auto bytes = static_cast<std::size_t>(spec.shape.numel()) * size_of(spec.dtype);
-  const Device device = ref.node->device.kind() == DeviceKind::automatic
-                            ? storage.buffer->device()
-                            : ref.node->device;
+  const Device device = ref.node->device.kind() == DeviceKind::automatic ? storage.buffer->device()
+                                                                         : ref.node->device;
   if (bytes) backend(device.kind()).copy_to_host(device, destination, storage.address(), bytes);
 }
 

@@ -1,6 +1,5 @@
 #include "stream_queue.h"
 
-#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <utility>
@@ -9,37 +8,21 @@
 
 #include "host_calls.h"
 #include "run.h"
+#include "spin.h"
 
 namespace weft::detail {
 namespace {
 
-// A hand-over to a spinning thread takes 0.1 µs, to a sleeping one 4 µs and more.
-constexpr auto spin_time = std::chrono::microseconds(20);
-
 constinit std::atomic<StreamQueue*> started_queues{nullptr};
 thread_local StreamQueue* own_queue = nullptr;
 
-void pause() noexcept {
-#if defined(__x86_64__)
-  __builtin_ia32_pause();
-#elif defined(__aarch64__)
-  asm volatile("yield");
-#endif
-}
-
-// Returns when the counter is no longer `old`.
-void wait_for_change(const std::atomic<std::uint32_t>& counter, std::uint32_t old) noexcept {
-  const auto end = std::chrono::steady_clock::now() + spin_time;
-  do {
-    for (int i = 0; i < 32; ++i) {
-      if (counter.load(std::memory_order_acquire) != old) return;
-      pause();
-    }
-  } while (std::chrono::steady_clock::now() < end);
-  counter.wait(old, std::memory_order_acquire);
-}
-
 }  // namespace
+
+void StreamQueue::await_change(const std::atomic<std::uint32_t>& counter,
+                               std::uint32_t old) noexcept {
+  const auto has_changed = [&] { return counter.load(std::memory_order_acquire) != old; };
+  if (!spin_until(has_changed)) counter.wait(old, std::memory_order_acquire);
+}
 
 StreamQueue::StreamQueue(std::string name) : name_(std::move(name)), ring_(64) {}
 
@@ -52,8 +35,8 @@ bool StreamQueue::is_orphaned() const noexcept {
 
 void StreamQueue::submit(Segment segment) {
   if (is_orphaned())
-    fail<DeviceError>(no_place, name_ +
-                              ": this process was forked after the device had started work, and "
+    fail<DeviceError>(no_place,
+                      name_ + ": this process was forked after the device had started work, and "
                               "its threads did not come along; fork before the first "
                               "evaluation, or start a new program in the child");
   {
@@ -100,7 +83,7 @@ void* StreamQueue::run_thread(void* queue) {
 
 void StreamQueue::work() noexcept {
   for (std::uint32_t done = 0;; ++done) {
-    wait_for_change(submitted_, done);
+    await_change(submitted_, done);
     {
       Segment segment = take();
       carry_out(segment);
@@ -121,7 +104,7 @@ void StreamQueue::drain() noexcept {
   for (;;) {
     const std::uint32_t done = completed_.load(std::memory_order_acquire);
     if (static_cast<std::int32_t>(done - target) >= 0) return settle();
-    wait_for_change(completed_, done);
+    await_change(completed_, done);
   }
 }
 

@@ -40,6 +40,8 @@ class StreamQueue {
 
  protected:
   ~StreamQueue() = default;
+  /// Returns when the counter is no longer `old`; awake at first.
+  static void await_change(const std::atomic<std::uint32_t>& counter, std::uint32_t old) noexcept;
   /// Called on the queue's thread.
   virtual void carry_out(Segment& segment) noexcept = 0;
   /// Waits for what was carried out and goes on elsewhere; part of `drain`.

@@ -2,6 +2,8 @@
 
 #include <sys/mman.h>
 
+#include <algorithm>
+
 #include "buffer_pool.h"
 #include "cuda/cuda_backend.h"
 #include "engine.h"
@@ -61,6 +63,15 @@ bool do_some() {
 void do_all() {
   while (do_some()) {
   }
+  for (const auto& gpu : world().late_copies) do_late_copies(gpu.first);
+}
+
+void do_late_copies(int gpu) {
+  std::vector<World::LateCopy>& copies = world().late_copies[gpu];
+  if (!world().lost)
+    for (const World::LateCopy& copy : copies)
+      std::copy(copy.bytes.begin(), copy.bytes.end(), bytes_at(copy.to));
+  copies.clear();
 }
 
 CuStatus append(CuStream handle, std::function<void()> run, std::shared_ptr<Event> waits,
@@ -103,11 +114,13 @@ void begin(const FakeCudaOptions& options) {
   w.options = options;
   w.random.seed(options.seed);
   w.streams.clear();
+  w.late_copies.clear();
   w.events.clear();
   w.modules.clear();
   w.functions.clear();
   w.blocks.clear();
   w.pinned.clear();
+  w.registered.clear();
   for (const auto& [address, bytes] : w.ranges) munmap(bytes_at(address), bytes);
   w.ranges.clear();
   w.mappings.clear();
@@ -199,6 +212,7 @@ FakeCudaHeld FakeCuda::held() {
   for (const auto& [gpu, used] : w.used) held.bytes += used;
   for (const auto& [memory, chunk] : w.chunks) held.mapped += chunk.bytes;
   for (const auto& [address, block] : w.pinned) held.pinned += block.size();
+  for (const auto& [address, bytes] : w.registered) held.registered += bytes;
   held.blocks = w.blocks.size();
   held.events = w.events.size();
   held.modules = w.modules.size();

@@ -41,6 +41,7 @@ struct FakeCudaHeld {
   std::size_t bytes = 0, blocks = 0;  // of device memory
   std::size_t mapped = 0;             // bytes of reserved ranges; in `bytes` too
   std::size_t pinned = 0;             // bytes of the host
+  std::size_t registered = 0;         // and of its pool that are pinned
   std::size_t events = 0, modules = 0;
 };
 

@@ -84,15 +84,19 @@ CuStatus memory_info(std::size_t* free, std::size_t* total) {
   return 0;
 }
 
+/// Of pageable memory: the driver may return when it has read that, with the copy still to be done
+/// in the order of the default stream, for which no stream of a program's own waits.
 CuStatus copy_to_device(CuAddress to, const void* from, std::size_t bytes) {
   const Lock lock;
   if (const CuStatus status = fault()) return status;
-  std::memcpy(bytes_at(to), from, bytes);
+  const auto* const first = static_cast<const char*>(from);
+  world().late_copies[current_gpu()].push_back({to, std::vector<char>(first, first + bytes)});
   return 0;
 }
 CuStatus copy_to_host(void* to, CuAddress from, std::size_t bytes) {
   const Lock lock;
   if (const CuStatus status = fault()) return status;
+  do_late_copies(current_gpu());
   std::memcpy(to, bytes_at(from), bytes);
   return 0;
 }
@@ -148,7 +152,10 @@ CuStatus synchronize_stream(CuStream stream) {
   {
     const Lock lock;
     if (const CuStatus status = fault()) return status;
-    if (!stream) return 0;  // the default one's copies are done at once
+    if (!stream) {
+      do_late_copies(current_gpu());
+      return 0;
+    }
   }
   return work_until([&] { return stream_of(stream).queue.empty(); });
 }

@@ -60,6 +60,17 @@ CuStatus deallocate_host(void* address) {
   const Lock lock;
   return world().pinned.erase(address) ? 0 : invalid_value;
 }
+CuStatus register_host(void* memory, std::size_t bytes, unsigned) {
+  const Lock lock;
+  if (const CuStatus status = fault()) return status;
+  if (current_gpu() < 0) return invalid_context;
+  return world().registered.emplace(memory, bytes).second ? 0 : host_memory_already_registered;
+}
+CuStatus unregister_host(void* memory) {
+  const Lock lock;
+  if (current_gpu() < 0) return invalid_context;
+  return world().registered.erase(memory) ? 0 : host_memory_not_registered;
+}
 /// Address space alone: what touches it where nothing is mapped crashes.
 CuStatus reserve(CuAddress* address, std::size_t bytes, std::size_t, CuAddress,
                  unsigned long long) {

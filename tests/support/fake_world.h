@@ -22,7 +22,8 @@ namespace weft::testing::fake {
 using namespace weft::detail;
 
 inline constexpr CuStatus invalid_value = 1, invalid_context = 201, invalid_handle = 400,
-                          launch_failed = 719;
+                          launch_failed = 719, host_memory_already_registered = 712,
+                          host_memory_not_registered = 713;
 
 struct Event {
   bool recorded = false, happened = true;
@@ -54,6 +55,11 @@ struct World {
   FakeCudaOptions options;
   std::mt19937_64 random;
   std::vector<std::unique_ptr<Stream>> streams;
+  struct LateCopy {
+    CuAddress to;
+    std::vector<char> bytes;
+  };
+  std::map<int, std::vector<LateCopy>> late_copies;  // of each GPU's default stream
   std::map<CuEvent, std::shared_ptr<Event>> events;
   std::vector<std::unique_ptr<Module>> modules;
   std::vector<std::unique_ptr<Function>> functions;
@@ -68,6 +74,7 @@ struct World {
   CuMemory last_chunk = 0;
   std::map<CuAddress, std::pair<std::size_t, CuMemory>> mappings;
   std::map<void*, std::vector<char>> pinned;
+  std::map<void*, std::size_t> registered;
   std::map<int, std::size_t> used;
   std::int64_t calls = 0, fails_at = 0, launches = 0, peer_copies = 0;
   std::int64_t crash_after = 0;  // kernels, the last of which crashes
@@ -91,6 +98,8 @@ int current_gpu();
 /// Does one piece of some stream's work; false where none can start.
 bool do_some();
 void do_all();
+/// Does what a default stream has; where nobody waits for it, that comes after all other work.
+void do_late_copies(int gpu);
 /// Queues work, and does some of what there is at random.
 CuStatus append(CuStream handle, std::function<void()> run, std::shared_ptr<Event> waits = {},
                 bool is_kernel = false);

@@ -10,6 +10,9 @@
 #include "../stream_queue.h"
 
 namespace weft::detail {
+
+constinit std::atomic<void (*)(std::uintptr_t) noexcept> before_cpu_block_goes{nullptr};
+
 namespace {
 
 // ThreadSanitizer keeps shadow for what is reserved.
@@ -50,6 +53,7 @@ class CpuBackend final : public Backend {
   }
 
   void deallocate(Device, std::uintptr_t address, std::size_t bytes) noexcept override {
+    if (auto* const tell = before_cpu_block_goes.load(std::memory_order_acquire)) tell(address);
     host_calls().free(reinterpret_cast<void*>(address), bytes);
     used_.fetch_sub(bytes);
   }

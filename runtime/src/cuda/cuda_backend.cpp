@@ -7,6 +7,7 @@
 #include "../run.h"
 #include "cuda_code.h"
 #include "cuda_device.h"
+#include "host_registry.h"
 
 namespace weft::detail {
 
@@ -140,6 +141,7 @@ int cuda_device_count(std::string* why_none) {
 
 void forget_cuda_devices() {
   instance().forget();
+  HostRegistry::instance().forget();
   counted.store(nullptr, std::memory_order_release);
 }
 

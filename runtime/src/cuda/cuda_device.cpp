@@ -208,6 +208,13 @@ void CudaDevice::deallocate(std::uintptr_t address) noexcept {
   calls_->pop_context(&ended);
 }
 
+void CudaDevice::unpin(std::uintptr_t block) noexcept {
+  if (!is_usable() || calls_->push_context(context_) != 0) return;
+  calls_->unregister_host(reinterpret_cast<void*>(block));
+  CuContext ended = nullptr;
+  calls_->pop_context(&ended);
+}
+
 std::uintptr_t CudaDevice::arena(std::size_t bytes) {
   start();
   const WithContext with(*this);

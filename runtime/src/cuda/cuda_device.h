@@ -66,6 +66,8 @@ class CudaDevice {
   void release_scratch() noexcept;
   /// Gives back what streams keep for later steps.
   void trim() noexcept;
+  /// The block's memory is about to go: no copy reads or writes it directly any more.
+  void unpin(std::uintptr_t block) noexcept;
   void copy_to_host(void* to, std::uintptr_t from, std::size_t bytes);
   void copy_from_host(std::uintptr_t to, const void* from, std::size_t bytes);
 

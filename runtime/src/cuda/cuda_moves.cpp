@@ -1,14 +1,17 @@
-// Copies between the host and a GPU go through pinned memory in pieces: the next piece is filled
-// while the last one moves, and the program's own memory need not be pinned.
+// Copies between the host and a GPU. Large blocks of weft's own are pinned when they are first
+// copied; others go through pinned memory in pieces: the next piece is filled while the last one
+// moves.
 #include "cuda_moves.h"
 
 #include <algorithm>
 #include <cstring>
 #include <numeric>
 
+#include "../buffer_pool.h"
 #include "cuda_backend.h"
 #include "cuda_device.h"
 #include "cuda_stream.h"
+#include "host_registry.h"
 
 namespace weft::detail {
 
@@ -17,10 +20,29 @@ namespace {
 constexpr std::size_t chunk_bytes = std::size_t{4} << 20;
 constexpr std::size_t chunk_count = 8;
 constexpr unsigned for_all_contexts = 1;
+constexpr std::size_t fewest_direct_bytes = std::size_t{1} << 20;
+constexpr std::size_t fewest_pinned_bytes = std::size_t{2}
+                                            << 20;  // from there on in pages of its own
 
 }  // namespace
 
 // ---- host and device
+
+/// Whether a copy of so many bytes may go directly. Pinning costs about as much as copying once
+/// through the ring.
+bool CudaStream::is_pinned(const Run& run, std::uint32_t buffer, std::size_t bytes) {
+  const PlanBuffer& known = run.plan().buffers[buffer];
+  if (!known.device.is_cpu() || known.home == PlanBuffer::Home::scratch ||
+      bytes < fewest_direct_bytes)
+    return false;
+  const Storage& storage =
+      known.home == PlanBuffer::Home::leaf ? run.leaf(known.index) : run.output(known.index);
+  const Buffer& block = *storage.buffer.pointer();
+  const std::size_t size = size_class_of(block.bytes()).bytes;
+  // The program's own memory may go at any time; smaller blocks share pages with others.
+  return block.is_writable() && size >= fewest_pinned_bytes &&
+         HostRegistry::instance().pin(device_, block.address(), size);
+}
 
 std::unique_ptr<CudaStream::StagingChunk> CudaStream::make_chunk() {
   auto chunk = std::make_unique<StagingChunk>();

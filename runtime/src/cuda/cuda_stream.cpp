@@ -9,6 +9,7 @@
 #include <pthread.h>
 
 #include "../host_calls.h"
+#include "../spin.h"
 #include "cuda_device.h"
 #include "cuda_moves.h"
 
@@ -62,9 +63,6 @@ void CudaStream::submit(Segment segment, CudaSegment code) {
     const ForkSafeLock lock(codes_mutex_);
     codes_.push_back(std::move(code));
   }
-  // Within this stream order is enough for what can not fail on the device.
-  const FrozenPlan& plan = segment.run->plan();
-  if (plan.one_stream && plan.fallible.empty()) segment.run->completion()->set_order(this);
   try {
     StreamQueue::submit(std::move(segment));
   } catch (...) {
@@ -275,9 +273,17 @@ void CudaStream::append_move(Run& run, const FrozenStep& step) {
       return device_.calls().queue_copy(address, source_address, bytes, stream_);
     });
   } else if (const void* host = backend(source.kind()).host_address(source, source_address)) {
-    append_upload(address, static_cast<const char*>(host), bytes);
+    if (!is_pinned(run, from.buffer, bytes))
+      return append_upload(address, static_cast<const char*>(host), bytes);
+    device_.call("cuMemcpyHtoDAsync", [&] {
+      return device_.calls().queue_copy_to_device(address, host, bytes, stream_);
+    });
   } else if (void* place = backend(target.kind()).host_address(target, address)) {
-    bring_to_host(static_cast<char*>(place), source_address, bytes);
+    if (!is_pinned(run, to.buffer, bytes))
+      return bring_to_host(static_cast<char*>(place), source_address, bytes);
+    device_.call("cuMemcpyDtoHAsync", [&] {
+      return device_.calls().queue_copy_to_host(place, source_address, bytes, stream_);
+    });
   } else {
     append_peer_copy(device_, target, address, source, source_address, bytes, stream_);
   }
@@ -290,6 +296,19 @@ void CudaStream::await_event(Run& run, std::uint32_t event) {
     device_.call("cuStreamWaitEvent", [&] {
       return device_.calls().wait_event(stream_, static_cast<CuEvent>(queued.get()), 0);
     });
+}
+
+/// Of runs before: a stream of the same GPU.
+bool CudaStream::waits_for(Device device) const noexcept { return device == device_.device(); }
+
+void CudaStream::append_wait(Run& run, const std::shared_ptr<void>& event) noexcept {
+  try {
+    device_.call("cuStreamWaitEvent", [&] {
+      return device_.calls().wait_event(stream_, static_cast<CuEvent>(event.get()), 0);
+    });
+  } catch (...) {
+    fail_run(run);
+  }
 }
 
 // ---- completion
@@ -320,6 +339,7 @@ void CudaStream::expect(Expected&& expected) {
     device_.call("cuEventRecord",
                  [&] { return calls.record_event(expected.event.get(), stream_); });
     if (expected.has_signal) expected.run->queued(expected.signals, expected.event);
+    if (expected.ends_segment) expected.run->segment_appended(expected.first_step, expected.event);
     const ForkSafeLock lock(expected_mutex_);
     expected_.push_back(std::move(expected));
   } catch (...) {
@@ -342,7 +362,7 @@ void* CudaStream::run_completer(void* stream) {
 
 void CudaStream::complete() noexcept {
   for (std::uint32_t done = 0;; ++done) {
-    expected_count_.wait(done, std::memory_order_acquire);
+    await_change(expected_count_, done);
     Expected next;
     {
       const ForkSafeLock lock(expected_mutex_);
@@ -359,7 +379,13 @@ void CudaStream::complete() noexcept {
 /// An event that can not be waited for says nothing about the work before it: the stream does.
 void CudaStream::wait_for(const Expected& expected) {
   CuStatus status = device_.try_use_on_this_thread();
-  if (!is_lost(status)) status = device_.calls().synchronize_event(expected.event.get());
+  if (!is_lost(status)) {
+    const CuEvent event = expected.event.get();
+    const DriverCalls& calls = device_.calls();
+    // A thread that the driver wakes comes later than one that looks.
+    if (!spin_until([&] { return (status = calls.query_event(event)) != cu_not_ready; }))
+      status = calls.synchronize_event(event);
+  }
   if (status == 0 || (!is_lost(status) && device_.await(stream_))) return;
   device_.check(status, describe_range(*expected.run, expected.first_step,
                                        expected.last_step - (expected.ends_segment ? 1 : 0))
@@ -381,7 +407,8 @@ void CudaStream::finish(Expected& expected) noexcept {
   expected.event = nullptr;
   expected.error = nullptr;
   expected.workspace = nullptr;
-  if (expected.ends_segment) run.segment_done();
+  expected.counters = nullptr;
+  if (expected.ends_segment) run.segment_done(expected.first_step);
 }
 
 void CudaStream::settle() noexcept {

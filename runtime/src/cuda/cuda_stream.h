@@ -35,7 +35,7 @@ struct CudaSegment {
   std::vector<std::shared_ptr<CuEventTag>> events;  // one for each record, and one for the end
 };
 
-class CudaStream final : public StreamQueue {
+class CudaStream final : public StreamQueue, private EventWaiter {
  public:
   CudaStream(CudaDevice& device, StreamKind kind);
 
@@ -78,9 +78,12 @@ class CudaStream final : public StreamQueue {
   void append_kernels(Run& run, const FrozenStep& step, std::uint32_t number, const CudaCode& code,
                       const CudaSegment& segment);
   void append_move(Run& run, const FrozenStep& step);
+  bool is_pinned(const Run& run, std::uint32_t buffer, std::size_t bytes);
   void append_upload(CuAddress to, const char* from, std::size_t bytes);
   void bring_to_host(char* to, CuAddress from, std::size_t bytes);
   void await_event(Run& run, std::uint32_t event);
+  bool waits_for(Device device) const noexcept override;
+  void append_wait(Run& run, const std::shared_ptr<void>& event) noexcept override;
   void expect(Expected&& expected);
   static void* run_completer(void* stream);
   [[noreturn]] void complete() noexcept;

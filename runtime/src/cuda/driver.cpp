@@ -27,9 +27,9 @@ Loaded load() {
                      (text ? text : "no reason given") + "); install the driver";
     return loaded;
   }
-#define WEFT_CALL(name, symbol, parameters)                                               \
-  loaded.calls.name = reinterpret_cast<CuStatus(*) parameters>(dlsym(library, symbol)); \
-  if (!loaded.calls.name && loaded.problem.empty())                                       \
+#define WEFT_CALL(name, symbol, parameters)                                                        \
+  loaded.calls.name = reinterpret_cast<CuStatus(*) parameters>(dlsym(library, symbol));            \
+  if (!loaded.calls.name && loaded.problem.empty())                                                \
     loaded.problem = "the NVIDIA driver has no " symbol "; weft needs one for CUDA 12 or later";
   WEFT_DRIVER_CALLS(WEFT_CALL)
 #undef WEFT_CALL
@@ -88,7 +88,8 @@ void check_status(CuStatus status, const char* call, Device device) {
                            (text ? std::string(" (") + text + ")" : std::string());
   const std::string message = device.str() + ": " + what;
   if (status == cu_out_of_memory) fail<OutOfMemoryError>(no_place, message);
-  if (is_lost(status)) fail<DeviceLostError>(no_place, message + "; the device is lost to this process");
+  if (is_lost(status))
+    fail<DeviceLostError>(no_place, message + "; the device is lost to this process");
   fail<InternalError>(no_place, message);
 }
 
