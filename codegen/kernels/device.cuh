@@ -19,6 +19,22 @@ WEFT_FN void wf_load(T* to, const T* from) {
   const wf_vector<T, N> all = *reinterpret_cast<const wf_vector<T, N>*>(from);
   for (int i = 0; i < N; ++i) to[i] = all.v[i];
 }
+// The same of elements that no other thread reads: they need not stay in the first cache.
+template <int N, class T>
+WEFT_FN void wf_load_once(T* to, const T* from) {
+#ifdef WEFT_DEVICE
+  if constexpr (N * sizeof(T) == 16) {
+    wf_vector<unsigned, 4> all;
+    asm("ld.global.L1::no_allocate.v4.u32 {%0, %1, %2, %3}, [%4];"
+        : "=r"(all.v[0]), "=r"(all.v[1]), "=r"(all.v[2]), "=r"(all.v[3])
+        : "l"(from));
+    const wf_vector<T, N> elements = __builtin_bit_cast(wf_vector<T, N>, all);
+    for (int i = 0; i < N; ++i) to[i] = elements.v[i];
+    return;
+  }
+#endif
+  wf_load<N>(to, from);
+}
 template <int N, class T>
 WEFT_FN void wf_store(T* to, const T* from) {
   wf_vector<T, N> all;

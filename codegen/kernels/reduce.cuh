@@ -171,13 +171,13 @@ WEFT_FN A wf_reduce_vectors(const typename X::stored* from, int g) {
   typename X::stored x[16];
   from += g * V;
   WF_UNROLL
-  for (int q = 0; q < 16 / V; ++q) wf_load<V>(x + q * V, from + q * 32 * V);
+  for (int q = 0; q < 16 / V; ++q) wf_load_once<V>(x + q * V, from + q * 32 * V);
   WF_UNROLL
   for (int j = 0; j < 16; ++j) a[j] = Op::template lift<A>(X::load(x[j]));
   WF_UNROLL
   for (int r = 512; r < 4096; r += 512) {
     WF_UNROLL
-    for (int q = 0; q < 16 / V; ++q) wf_load<V>(x + q * V, from + r + q * 32 * V);
+    for (int q = 0; q < 16 / V; ++q) wf_load_once<V>(x + q * V, from + r + q * 32 * V);
     WF_UNROLL
     for (int j = 0; j < 16; ++j) a[j] = Op::apply(a[j], Op::template lift<A>(X::load(x[j])));
   }

@@ -75,6 +75,27 @@ WEFT_FN void wf_reduce_whole(const wf_u64* w) {
   if (threadIdx.x == 0) *wf_pointer<typename Y::stored>(w[1]) = Y::store(a);
 }
 
+// The rows of a column of vectors.
+template <class X, int R, class U>
+struct wf_column {
+  const typename X::stored* first;
+  const wf_u64* space;
+  U start;
+  __device__ const typename X::stored* operator()(U row) const {
+    return first + wf_signed(wf_offset<R>(space, start + row));
+  }
+};
+
+// B rows of V columns, 64 apart, each to its own accumulators.
+template <class Op, int V, int B, class A, class X, int R, class U>
+WEFT_FN void wf_add_rows(A* a, const wf_column<X, R, U>& column, U row) {
+  typename X::stored x[B * V];
+  WF_UNROLL
+  for (int b = 0; b < B; ++b) wf_load_once<V>(x + b * V, column(row + U(64 * b)));
+  WF_UNROLL
+  for (int i = 0; i < B * V; ++i) a[i] = Op::apply(a[i], Op::template lift<A>(X::load(x[i])));
+}
+
 // C x V neighbouring outputs, V of a thread at once, and 64 groups of lanes: blocks of C x 64. T >
 // 0: of up to T chunks the block that comes last makes the outputs. Words: 5 output, 6 counters,
 // one for C V outputs, 7 ... the spaces.
@@ -92,18 +113,16 @@ WEFT_FN void wf_reduce_wide_columns(const wf_u64* w) {
         wf_pointer<const typename X::stored>(w[0]) + wf_signed(wf_offset<K>(w + 7, o));
     const wf_u64* space = w + 7 + 3 * K;
     U start = c * 4096, n = length - start < 4096 ? length - start : 4096;
-    for (U r = 0; r < n; r += 512) {
-      typename X::stored x[J * V];
+    const wf_column<X, R, U> x = {from, space, start + U(g)};
+    U r = 0;
+    for (; r + 512 <= n; r += 512) {
+      // Half of the rows on their way at once: more would take registers from the second block.
       WF_UNROLL
-      for (int j = 0; j < J; ++j) {
-        U l = r + U(g + 64 * j);
-        if (l < n) wf_load<V>(x + j * V, from + wf_signed(wf_offset<R>(space, start + l)));
-      }
-      WF_UNROLL
-      for (int j = 0; j < J * V; ++j)
-        if (r + U(g + 64 * (j / V)) < n)
-          a[j] = Op::apply(a[j], Op::template lift<A>(X::load(x[j])));
+      for (int j = 0; j < J; j += J / 2) wf_add_rows<Op, V, J / 2>(a + j * V, x, r + U(64 * j));
     }
+    WF_UNROLL
+    for (int j = 0; j < J; ++j)
+      if (r + U(g + 64 * j) < n) wf_add_rows<Op, V, 1>(a + j * V, x, r + U(64 * j));
   }
   wf_reduce_halves<Op, J / 2 * V, V>(a);
   __shared__ A room[64 * C * V];

@@ -110,4 +110,9 @@ bool is_process_ending() noexcept;
 /// The process's own.
 Nvrtc& nvrtc();
 
+// For tests, while no kernel is asked for: what nvrtc() and kernel_builder() return instead; null:
+// the process's own again.
+void replace_nvrtc(Nvrtc* compiler) noexcept;
+void replace_kernel_builder(KernelBuilder* builder) noexcept;
+
 }  // namespace weft::detail

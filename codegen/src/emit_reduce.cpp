@@ -171,7 +171,7 @@ class ReduceEmitter {
     return builder.launch(instance("wf_reduce_whole", operation_.name,
                                    tag_of(step_.inputs[0].dtype), tag_of(step_.outputs[0].dtype),
                                    accumulator(), x_.reduced.rank, each, row_together(), index_),
-                          ceil_div(chunks_, 8 * each), 256);
+                          ceil_div(chunks_, 8 * each), 256, 1, 2);
   }
 
   /// Columns that a thread reads as one and adds up, 16 bytes of accumulators; 0: none.

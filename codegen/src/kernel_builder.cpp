@@ -251,9 +251,14 @@ struct EndOfMainThread {
   }
 };
 
+std::atomic<KernelBuilder*> replacement{nullptr};
+
 }  // namespace
 
+void replace_kernel_builder(KernelBuilder* builder) noexcept { replacement.store(builder); }
+
 KernelBuilder& kernel_builder() {
+  if (KernelBuilder* const builder = replacement.load(std::memory_order_acquire)) return *builder;
   static KernelBuilder* const instance = [] {
     static KernelBuilder* const builder = new KernelBuilder(kernel_cache());
     std::atexit([] { end_with_process(*builder); });

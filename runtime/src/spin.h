@@ -15,17 +15,20 @@ inline void pause_processor() noexcept {
 #endif
 }
 
-/// How long it pays to stay awake: where there are processors to spare, as long as a small step on
-/// a GPU takes, from submission to the end.
-inline std::chrono::microseconds spin_time() noexcept {
-  static const std::chrono::microseconds time(std::thread::hardware_concurrency() >= 8 ? 100 : 20);
-  return time;
+/// How long it pays to stay awake where there are processors to spare: for what another thread
+/// hands over, and for a GPU's work, of which the driver's own waiting is awake, too.
+enum class Awake { for_hand_over, for_device };
+
+inline std::chrono::microseconds awake_time(Awake what) noexcept {
+  static const bool has_spare = std::thread::hardware_concurrency() >= 8;
+  if (!has_spare) return std::chrono::microseconds(20);
+  return std::chrono::microseconds(what == Awake::for_device ? 2000 : 100);
 }
 
 /// Whether `done()` came true in that time.
 template <class Done>
-bool spin_until(Done done) {
-  const auto end = std::chrono::steady_clock::now() + spin_time();
+bool spin_until(Awake what, Done done) {
+  const auto end = std::chrono::steady_clock::now() + awake_time(what);
   do {
     for (int i = 0; i < 32; ++i) {
       if (done()) return true;

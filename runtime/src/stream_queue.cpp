@@ -21,7 +21,7 @@ thread_local StreamQueue* own_queue = nullptr;
 void StreamQueue::await_change(const std::atomic<std::uint32_t>& counter,
                                std::uint32_t old) noexcept {
   const auto has_changed = [&] { return counter.load(std::memory_order_acquire) != old; };
-  if (!spin_until(has_changed)) counter.wait(old, std::memory_order_acquire);
+  if (!spin_until(Awake::for_hand_over, has_changed)) counter.wait(old, std::memory_order_acquire);
 }
 
 StreamQueue::StreamQueue(std::string name) : name_(std::move(name)), ring_(64) {}

@@ -95,17 +95,18 @@ int count_gpus(std::string* why_none) {
   return world().options.gpus;
 }
 
-const DriverCalls& calls() {
-  static const DriverCalls calls = [] {
+const DriverCalls& calls(bool takes_texts) {
+  const auto make = [](bool texts) {
     DriverCalls made;
 #define WEFT_CALL(name, symbol, parameters) made.name = name;
     WEFT_DRIVER_CALLS(WEFT_CALL)
 #undef WEFT_CALL
     made.count_gpus = count_gpus;
-    made.takes_texts = true;
+    made.takes_texts = texts;
     return made;
-  }();
-  return calls;
+  };
+  static const DriverCalls with_texts = make(true), with_code = make(false);
+  return takes_texts ? with_texts : with_code;
 }
 
 /// As if nothing had ever been used. What a test has lost is gone with its GPUs.
@@ -140,11 +141,12 @@ using fake::world;
 
 FakeCuda::FakeCuda(const FakeCudaOptions& options) {
   fail(0, 0);
+  detail::trim_all_caches();  // of GPUs that are there but for this test
   {
     const Lock lock;
     fake::begin(options);
   }
-  detail::replace_driver_calls(&fake::calls());
+  detail::replace_driver_calls(&fake::calls(!options.takes_code));
   detail::forget_cuda_devices();
   detail::Engine::instance().clear_plans();  // they have kernels of GPUs that were there before
 }
@@ -195,6 +197,13 @@ void FakeCuda::crash_kernel(std::int64_t k) {
 std::int64_t FakeCuda::calls() {
   const Lock lock;
   return world().calls;
+}
+std::int64_t FakeCuda::queued_kernels() {
+  const Lock lock;
+  std::int64_t count = 0;
+  for (const auto& stream : world().streams)
+    for (const fake::Work& work : stream->queue) count += work.is_kernel;
+  return count;
 }
 std::int64_t FakeCuda::launches() {
   const Lock lock;

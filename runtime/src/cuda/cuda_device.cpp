@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "../buffer_pool.h"
+#include "../spin.h"
 
 namespace weft::detail {
 
@@ -296,6 +297,12 @@ bool CudaDevice::may_succeed_after(CuStatus status) noexcept {
   if (status == 0 || is_lost(status)) return false;
   if (status == cu_out_of_memory) trim_all_caches();
   return true;
+}
+
+CuStatus CudaDevice::await(CuEvent event) noexcept {
+  CuStatus status = 0;
+  const auto has_happened = [&] { return (status = calls_->query_event(event)) != cu_not_ready; };
+  return spin_until(Awake::for_device, has_happened) ? status : calls_->synchronize_event(event);
 }
 
 bool CudaDevice::await(CuStream stream) noexcept {

@@ -87,6 +87,8 @@ class CudaDevice {
     if (may_succeed_after(status)) status = function();
     check(status, name);
   }
+  /// Waits for an event: awake at first, as a thread that the driver wakes comes later.
+  CuStatus await(CuEvent event) noexcept;
   /// Waits for a stream's work; false where nothing can be known of it: then the device is lost.
   bool await(CuStream stream) noexcept;
   /// Throws where it is lost: the first thing that was said of it.

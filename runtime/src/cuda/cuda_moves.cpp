@@ -74,8 +74,7 @@ CudaStream::StagingChunk& CudaStream::next_chunk() {
 
 void CudaStream::await_chunk(StagingChunk& chunk) {
   if (!chunk.is_moving) return;
-  device_.call("cuEventSynchronize",
-               [&] { return device_.calls().synchronize_event(chunk.moved.get()); });
+  device_.call("cuEventSynchronize", [&] { return device_.await(chunk.moved.get()); });
   chunk.is_moving = false;
 }
 

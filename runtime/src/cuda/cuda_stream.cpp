@@ -379,13 +379,7 @@ void CudaStream::complete() noexcept {
 /// An event that can not be waited for says nothing about the work before it: the stream does.
 void CudaStream::wait_for(const Expected& expected) {
   CuStatus status = device_.try_use_on_this_thread();
-  if (!is_lost(status)) {
-    const CuEvent event = expected.event.get();
-    const DriverCalls& calls = device_.calls();
-    // A thread that the driver wakes comes later than one that looks.
-    if (!spin_until([&] { return (status = calls.query_event(event)) != cu_not_ready; }))
-      status = calls.synchronize_event(event);
-  }
+  if (!is_lost(status)) status = device_.await(expected.event.get());
   if (status == 0 || (!is_lost(status) && device_.await(stream_))) return;
   device_.check(status, describe_range(*expected.run, expected.first_step,
                                        expected.last_step - (expected.ends_segment ? 1 : 0))
