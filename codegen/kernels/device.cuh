@@ -41,10 +41,6 @@ WEFT_FN void wf_store(T* to, const T* from) {
   for (int i = 0; i < N; ++i) all.v[i] = from[i];
   *reinterpret_cast<wf_vector<T, N>*>(to) = all;
 }
-template <int N, class T>
-WEFT_FN void wf_clear(T* to) {
-  for (int i = 0; i < N; ++i) to[i] = 0;
-}
 
 // Memory of the launch's `shared_bytes`, aligned to 16 bytes; in a kernel's body.
 #ifdef __CUDACC__

@@ -179,39 +179,16 @@ class RowKernel {
       writer_.line("}");
     } else if (has_rows_) {
       move_vectors(reads);
-    } else if (reads) {
-      for (std::size_t k = 0; k < text_.input_count(); ++k)
-        if (text_.held(k) == Held::elements) read_to_end(k);
     } else {
       writer_.line("if (column + " + std::to_string(vector_) + "u <= columns) {");
-      move_vectors(false);
+      move_vectors(reads);
       writer_.line("} else {");
       begin_loop(writer_, vector_);
       writer_.line("if (column + e < columns) {");
-      move_elements(false, "column + e");
-      end_guarded(false);
+      move_elements(reads, "column + e");
+      end_guarded(reads);
       writer_.line("}");
     }
-  }
-
-  // A piece that begins before the end is read whole: see KernelOperand::alignment.
-  void read_to_end(std::size_t k) {
-    const int piece = width(text_.input(k), space_.strides[k]);
-    const std::string to = FusedText::elements(k), from = FusedText::source(k) + " + column";
-    const std::string size = std::to_string(piece);
-    if (piece == vector_) {
-      writer_.line("wf_load<" + size + ">(" + to + ", " + from + ");");
-      return;
-    }
-    writer_.line("#pragma unroll");
-    writer_.line("for (int e = 0; e < " + std::to_string(vector_) + "; e += " + size + ") {");
-    writer_.line("if (column + e < columns) {");
-    writer_.line(piece == 1 ? to + "[e] = " + element_at(k, "column + e") + ";"
-                            : "wf_load<" + size + ">(" + to + " + e, " + from + " + e);");
-    writer_.line("} else {");
-    writer_.line("wf_clear<" + size + ">(" + to + " + e);");
-    writer_.line("}");
-    writer_.line("}");
   }
 
   std::string shift_text() const {

@@ -12,6 +12,7 @@
 #include <weft/codegen/build.h>
 
 #include "device_compiler.h"
+#include "support/code_with_text.h"
 
 namespace weft::test {
 
@@ -29,22 +30,23 @@ struct FakeNvrtc {
   int fails_at = 0, code = 11;  // the call of that number, from 1, returns the code
   std::chrono::microseconds work{0};
   std::atomic<int> calls{0}, opens{0}, compiles{0}, programs{0};
-  std::string failed;  // name of the call that did
+  bool for_good = false;  // as do all after it
+  std::string failed;     // name of the call that did, the first
 };
 
 inline FakeNvrtc* fake = nullptr;
 
 // Whether this call is the one that fails.
 inline bool fails(const char* name) {
-  const bool now = ++fake->calls == fake->fails_at;
-  if (now) fake->failed = name;
+  const int call = ++fake->calls;
+  const bool now =
+      fake->fails_at != 0 && (fake->for_good ? call >= fake->fails_at : call == fake->fails_at);
+  if (now && fake->failed.empty()) fake->failed = name;
   return now;
 }
 
 inline std::string fake_cubin(std::string_view options, std::string_view text) {
-  return "\x7f"
-         "ELF of " +
-         std::string(options) + "\n" + std::string(text);
+  return testing::fake_code_begin + std::string(options) + "\n" + std::string(text) + '\0';
 }
 
 namespace fake_calls {

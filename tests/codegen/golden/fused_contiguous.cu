@@ -1,7 +1,7 @@
 struct Params {
   unsigned long long w[7];
 };
-extern "C" __global__ void __launch_bounds__(256) wf_fused_67798e19b1aa2d23(const __grid_constant__ Params p) {
+extern "C" __global__ void __launch_bounds__(256) wf_fused_3ad5ea01a7a505f1(const __grid_constant__ Params p) {
   const float s2 = *reinterpret_cast<const float*>(p.w[0]);
   const float c2 = s2;
   const float c3 = wf_to_f32(wf_from_bits(p.w[1]));
@@ -16,8 +16,21 @@ extern "C" __global__ void __launch_bounds__(256) wf_fused_67798e19b1aa2d23(cons
   float x1[4];
   float y0[4];
   wf_u8 y1[4];
-  wf_load<4>(x0, a0 + column);
-  wf_load<4>(x1, a1 + column);
+  if (column + 4u <= columns) {
+    wf_load<4>(x0, a0 + column);
+    wf_load<4>(x1, a1 + column);
+  } else {
+#pragma unroll
+    for (int e = 0; e < 4; ++e) {
+      if (column + e < columns) {
+        x0[e] = a0[column + e];
+        x1[e] = a1[column + e];
+      } else {
+        x0[e] = 0;
+        x1[e] = 0;
+      }
+    }
+  }
 #pragma unroll
   for (int e = 0; e < 4; ++e) {
     const float v0 = x0[e];

@@ -23,8 +23,7 @@ struct KernelOperand {
   int rank = 0;
   std::int64_t shape[max_rank] = {};
   std::int64_t strides[max_rank] = {};
-  /// A power of two that the address is a multiple of in every run: at least the element's size. Up
-  /// to 16 bytes, memory reaches to a multiple of it: an input's last vector may be read past the end.
+  /// A power of two that the address is a multiple of in every run: at least the element's size.
   std::uint32_t alignment = 1;
   std::int64_t numel() const noexcept {
     std::int64_t n = 1;
