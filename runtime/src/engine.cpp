@@ -283,7 +283,7 @@ void Engine::wait(Node* node, Where at) {
   const std::shared_ptr<Completion> completion = node->completion;
   if (!completion) return;
   require_own(*completion, at);
-  if (!spin_until([&] { return completion->has_ended(); })) completion->wait();
+  if (!spin_until(Awake::for_device, [&] { return completion->has_ended(); })) completion->wait();
   const std::exception_ptr failure = completion->failure();
   if (!failure) return;
   note_seen(failure);

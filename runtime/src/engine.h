@@ -91,7 +91,6 @@ class Engine final : public Evaluator {
   void add_assigned(Run& run);
   void start(const std::shared_ptr<const FrozenPlan>& plan, Where at);
   void start_once(const std::shared_ptr<const FrozenPlan>& plan, Where at);
-  void add_starts(Run& run) const;
   void submit(const std::shared_ptr<Run>& run);
   /// What evaluated nodes will be given; made before the run starts, as it may end at once.
   struct Publication {
@@ -120,7 +119,7 @@ class Engine final : public Evaluator {
   std::uint64_t placements_ = 0;
   PlanCache cache_;
   std::deque<std::shared_ptr<Run>> in_flight_;
-  std::uint32_t process_ = 0;  // whose runs these are: a fork's generation
+  std::uint32_t process_ = 0;              // whose runs these are: a fork's generation
   std::exception_ptr unseen_, last_seen_;  // failures that left Variables as they were
   Counters counters_;
 };

@@ -50,16 +50,16 @@ struct StepOutput {
 struct FrozenStep {
   StepKind kind;
   StreamKind stream;
-  Device device;         // whose stream it is on
-  OpId op;               // of a structured op
-  Attrs attrs;           // argument attributes hold slots
+  Device device;  // whose stream it is on
+  OpId op;        // of a structured op
+  Attrs attrs;    // argument attributes hold slots
   std::vector<StepInput> inputs;
   std::vector<StepOutput> outputs;
   std::shared_ptr<const Program> program;  // of a fused group
   std::uint32_t event = 0;                 // of record and wait
-  bool guards_state = false;               // writes a Variable: does nothing once the run has failed
-  std::uint32_t ordinal = 0;               // captured node that its last op stands for
-  std::int32_t vertex = -1;                // of FrozenPlan::graph
+  bool guards_state = false;  // writes a Variable: does nothing once the run has failed
+  std::uint32_t ordinal = 0;  // captured node that its last op stands for
+  std::int32_t vertex = -1;   // of FrozenPlan::graph
   std::string reason;
   std::int64_t bytes = 0;
   double predicted_us = 0;
@@ -68,7 +68,7 @@ struct FrozenStep {
 /// A wanted value: which buffer holds it, from which element on.
 struct PlanOutput {
   std::uint32_t buffer;
-  IndexMap map;            // contiguous; of a value that shares another's memory
+  IndexMap map;  // contiguous; of a value that shares another's memory
   DType dtype;
 };
 
@@ -78,6 +78,17 @@ struct DevicePeak {
   std::size_t peak = 0;     // scratch and outputs together
 };
 
+/// Memory that other runs may use too.
+struct MemoryUse {
+  PlanBuffer::Home home;
+  std::uint32_t index;  // as PlanBuffer's
+  bool writes;
+
+  bool is_of_same_memory(const MemoryUse& other) const noexcept {
+    return home == other.home && index == other.index;
+  }
+};
+
 /// A stretch of steps on one stream, and what it must not do beside other runs.
 struct PlanSegment {
   std::uint32_t first, last;
@@ -85,6 +96,7 @@ struct PlanSegment {
   StreamKind stream;
   std::vector<std::uint32_t> leaves;  // that its steps read, ascending
   bool writes_over = false;           // may write where a Variable's old value is
+  std::vector<MemoryUse> uses;        // ordered by memory, each once
 
   bool is_on_stream_of(const PlanSegment& other) const noexcept {
     return device == other.device && stream == other.stream;
@@ -94,17 +106,17 @@ struct PlanSegment {
 struct FrozenPlan {
   std::vector<FrozenStep> steps;
   std::vector<PlanBuffer> buffers;
-  std::vector<PlanOutput> outputs;         // as captured
-  std::uint32_t output_buffers = 0;        // how many of home `output`
+  std::vector<PlanOutput> outputs;   // as captured
+  std::uint32_t output_buffers = 0;  // how many of home `output`
   std::vector<DevicePeak> peaks;
   std::uint32_t leaf_count = 0;
   std::uint32_t argument_count = 0;
   std::uint32_t event_count = 0;
-  bool one_stream = true;   // all steps on one stream of one device
-  std::vector<std::uint32_t> fallible;  // steps whose error names a line of the program
+  bool one_stream = true;                  // all steps on one stream of one device
+  std::vector<std::uint32_t> fallible;     // steps whose error names a line of the program
   Numerics numerics = Numerics::standard;  // that it was made for
   MatmulPrecision matmul_precision = MatmulPrecision::f32;
-  Graph graph;              // as planned: for pictures
+  Graph graph;  // as planned: for pictures
   bool has_picture = true;
   std::uint64_t costs = 0;  // version of the table that its times were predicted by
   std::vector<PlanSegment> segments;

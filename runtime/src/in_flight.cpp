@@ -6,7 +6,7 @@
 #include "buffer_pool.h"
 #include "engine.h"
 #include "fork.h"
-#include "schedule.h"
+#include "run_order.h"
 
 namespace weft::detail {
 
@@ -18,9 +18,10 @@ constexpr std::size_t most_runs_in_flight = 4;
 
 void require_own(const Completion& completion, Where at) {
   if (completion.has_ended() || completion.process() == fork_generation()) return;
-  fail<DeviceError>(at, "a value that was being computed when this process was forked: its device's "
-                        "threads did not come along; fork before the first evaluation, or start a "
-                        "new program in the child");
+  fail<DeviceError>(at,
+                    "a value that was being computed when this process was forked: its device's "
+                    "threads did not come along; fork before the first evaluation, or start a "
+                    "new program in the child");
 }
 
 /// In a child the runs of the parent never end, and what they hold is not the child's to give back.
@@ -115,31 +116,12 @@ void Engine::release_scratch(Device device) noexcept {
     backend(device.kind()).release_scratch(device);
 }
 
-/// Within a stream order is enough. Between streams memory is shared: arenas, and values.
-void Engine::add_starts(Run& run) const {
-  const std::vector<PlanSegment>& segments = run.plan().segments;
-  for (const PlanSegment& segment : segments) {
-    Run::Start start{segment.first, {}, {}};
-    for (const std::shared_ptr<Run>& earlier : in_flight_)
-      if (!earlier->has_ended() && must_follow(segment, earlier->plan()))
-        start.follows.push_back(earlier->completion());
-    // Nothing is written over in a run that will fail by what it reads elsewhere; and the last one
-    // waits for what no step reads.
-    const bool awaits_all = segment.writes_over || &segment == &segments.back();
-    for (std::size_t i = 0; i < run.depends.size(); ++i)
-      if (awaits_all || std::binary_search(segment.leaves.begin(), segment.leaves.end(),
-                                        run.depends_leaves[i]))
-        start.depends.push_back(run.depends[i]);
-    if (segments.size() > 1)
-      run.starts.push_back(std::move(start));
-    else
-      run.follows = std::move(start.follows);
-  }
-}
-
 void Engine::submit(const std::shared_ptr<Run>& run) {
   const FrozenPlan& plan = run->plan();
-  add_starts(*run);
+  std::vector<std::shared_ptr<Run>> earlier;
+  for (const std::shared_ptr<Run>& other : in_flight_)
+    if (!other->has_ended()) earlier.push_back(other);
+  order_after(*run, earlier);
   std::vector<Segment> segments;
   for (const PlanSegment& segment : plan.segments)
     segments.push_back({run, segment.first, segment.last});
@@ -147,7 +129,8 @@ void Engine::submit(const std::shared_ptr<Run>& run) {
   Device device;
   if (plan.steps.empty() && !plan.outputs.empty())
     device = plan.buffers[plan.outputs[0].buffer].device;
-  if (segments.empty() && !run->depends.empty()) segments.push_back({run, 0, 0});
+  if (segments.empty() && !(run->depends.empty() && run->ends_after.empty()))
+    segments.push_back({run, 0, 0});
   in_flight_.push_back(run);
   run->expect(static_cast<std::uint32_t>(std::max<std::size_t>(segments.size(), 1)));
   if (segments.empty()) return run->segment_done();
@@ -171,7 +154,8 @@ void Engine::submit(const std::shared_ptr<Run>& run) {
       // What was sent finds the run failed when the gate opens, and does nothing.
       run->fail_with(std::current_exception());
       for (std::uint32_t event = 0; event < plan.event_count; ++event) run->signal(event);
-      for (std::size_t rest = sent; rest < segments.size(); ++rest) run->segment_done();
+      for (std::size_t rest = sent; rest < segments.size(); ++rest)
+        run->segment_done(segments[rest].first);
       run->open();
       run->wait();
     }

@@ -14,15 +14,14 @@
 namespace weft {
 
 std::string_view name_of(StepKind kind) noexcept {
-  constexpr std::array<std::string_view, 10> names = {"kernel", "library", "transfer", "upload",
-                                                      "view",   "assign",  "record",   "wait",
+  constexpr std::array<std::string_view, 10> names = {"kernel", "library",   "transfer", "upload",
+                                                      "view",   "assign",    "record",   "wait",
                                                       "free",   "collective"};
   return names[static_cast<std::size_t>(kind)];
 }
 
 std::string_view name_of(StreamKind kind) noexcept {
-  constexpr std::array<std::string_view, 3> names = {"compute", "host-to-device",
-                                                     "device-to-host"};
+  constexpr std::array<std::string_view, 3> names = {"compute", "host-to-device", "device-to-host"};
   return names[static_cast<std::size_t>(kind)];
 }
 
@@ -30,7 +29,8 @@ namespace detail {
 
 namespace {
 
-/// "mul add relu": the ops that the program wrote, in order; conversions are left out beside others.
+/// "mul add relu": the ops that the program wrote, in order; conversions are left out beside
+/// others.
 std::string ops_of(const FrozenPlan& plan, const FrozenStep& step) {
   if (step.kind == StepKind::record || step.kind == StepKind::wait)
     return "event " + std::to_string(step.event);
@@ -71,8 +71,17 @@ std::vector<Step> Plan::steps() const {
   const detail::FrozenPlan& plan = *bound_->plan;
   for (std::size_t i = 0; i < plan.steps.size(); ++i) {
     const detail::FrozenStep& frozen = plan.steps[i];
-    Step step{i, frozen.kind, frozen.device, frozen.stream, detail::ops_of(plan, frozen),
-              detail::shape_of(frozen), {}, {}, frozen.bytes, frozen.predicted_us, frozen.reason};
+    Step step{i,
+              frozen.kind,
+              frozen.device,
+              frozen.stream,
+              detail::ops_of(plan, frozen),
+              detail::shape_of(frozen),
+              {},
+              {},
+              frozen.bytes,
+              frozen.predicted_us,
+              frozen.reason};
     if (frozen.vertex >= 0) {
       const detail::Provenance& from = bound_->provenance[frozen.ordinal];
       step.where = detail::place_of(from);
@@ -99,7 +108,8 @@ std::string Plan::source(std::size_t step, Where at) const {
   const detail::FrozenPlan& plan = *bound_->plan;
   if (step >= plan.steps.size())
     detail::fail<IndexError>(at, "source: step " + std::to_string(step) + " of a plan with " +
-                                     std::to_string(plan.steps.size()) + " steps; give one of steps()");
+                                     std::to_string(plan.steps.size()) +
+                                     " steps; give one of steps()");
   const detail::FrozenStep& frozen = plan.steps[step];
   return frozen.program ? detail::to_text(*frozen.program) : detail::ops_of(plan, frozen) + "\n";
 }
@@ -142,11 +152,10 @@ std::ostream& operator<<(std::ostream& out, const Plan& plan) {
   for (const Step& step : steps) {
     std::ostringstream time;
     time << std::fixed << std::setprecision(1) << step.predicted_us << " us";
-    rows.push_back({std::to_string(step.index), std::string(name_of(step.kind)),
-                    step.device.str(), std::string(name_of(step.stream)),
+    rows.push_back({std::to_string(step.index), std::string(name_of(step.kind)), step.device.str(),
+                    std::string(name_of(step.stream)),
                     printable(step.scope.empty() ? step.what : step.scope + ": " + step.what),
-                    step.shape,
-                    std::to_string(step.bytes), time.str(), step.reason});
+                    step.shape, std::to_string(step.bytes), time.str(), step.reason});
   }
   std::array<std::size_t, 9> widths{};
   constexpr std::size_t widest = 48;

@@ -26,6 +26,8 @@ Run::Run(std::shared_ptr<const FrozenPlan> plan)
   leaves_.resize(2 * std::size_t{plan_->leaf_count});
   outputs_.resize(plan_->output_buffers);
   events_.resize(plan_->event_count);
+  segments_.resize(plan_->segments.size());
+  unsettled_ = segments_.size();
 }
 
 Run::~Run() {
@@ -108,8 +110,8 @@ ResolvedOperand Run::resolve(const StepInput& input) const {
     operand.shape[d] = input.map.shape[d];
     operand.strides[d] = input.map.strides[d];
   }
-  operand.data = address_of(input.buffer) + static_cast<std::uintptr_t>(start_of(input.map)) *
-                                                size_of(input.dtype);
+  operand.data = address_of(input.buffer) +
+                 static_cast<std::uintptr_t>(start_of(input.map)) * size_of(input.dtype);
   return operand;
 }
 
@@ -141,8 +143,7 @@ bool Run::is_in_place(const FrozenStep& step) const noexcept {
 void Run::move_data(const FrozenStep& step) {
   const StepInput& from = step.inputs[0];
   const StepOutput& to = step.outputs[0];
-  const auto bytes =
-      static_cast<std::size_t>(to.spec.shape.numel()) * size_of(to.spec.dtype);
+  const auto bytes = static_cast<std::size_t>(to.spec.shape.numel()) * size_of(to.spec.dtype);
   if (bytes == 0) return;
   const Device source = plan_->buffers[from.buffer].device;
   const Device destination = plan_->buffers[to.buffer].device;
@@ -170,35 +171,13 @@ void Run::carry_out(const FrozenStep& step, std::uint32_t number) {
   for (ResolvedOperand& operand : operands) {
     // What has no elements may have no memory.
     const bool is_empty = operand.numel() == 0;
-    operand.data = is_empty ? 0
-                            : reinterpret_cast<std::uintptr_t>(
-                                  device.host_address(step.device, operand.data));
+    operand.data =
+        is_empty ? 0
+                 : reinterpret_cast<std::uintptr_t>(device.host_address(step.device, operand.data));
   }
   const std::span<const ResolvedOperand> all(operands);
   run_on_host({&step, number, all.first(inputs), all.subspan(inputs), arguments.data(), &error,
                plan().numerics});
-}
-
-void Run::open() noexcept {
-  const std::lock_guard lock(mutex_);
-  open_ = true;
-  changed_.notify_all();
-}
-
-void Run::await_start(std::uint32_t first, const void* queue) noexcept {
-  if (gated) {
-    std::unique_lock lock(mutex_);
-    changed_.wait(lock, [this] { return open_; });
-  }
-  const auto start = std::find_if(starts.begin(), starts.end(),
-                                  [first](const Start& known) { return known.first == first; });
-  const bool is_own = start != starts.end();
-  for (const std::shared_ptr<Completion>& run : is_own ? start->follows : follows) run->wait();
-  for (const std::shared_ptr<Completion>& leaf : is_own ? start->depends : depends) {
-    // On the same queue it is known by now whether its steps could be appended.
-    if (!queue || leaf->order() != queue) leaf->wait();
-    if (const std::exception_ptr upstream = leaf->failure()) fail_with(upstream);
-  }
 }
 
 void Run::execute(std::uint32_t first, std::uint32_t last, StepObserver* observer) noexcept {
@@ -217,11 +196,7 @@ void Run::execute(std::uint32_t first, std::uint32_t last, StepObserver* observe
     }
     if (step.kind == StepKind::record) signal(step.event);
   }
-  segment_done();
-}
-
-void Run::segment_done() noexcept {
-  if (segments_left_.fetch_sub(1, std::memory_order_acq_rel) == 1) end();
+  segment_done(first);
 }
 
 std::exception_ptr Run::located_failure() const {
@@ -235,16 +210,17 @@ std::exception_ptr Run::located_failure() const {
     at = Where::of(from.file, from.line);
     if (from.scope) scope = std::string(" in scope ") + from.scope->text;
   }
-  return std::make_exception_ptr(
-      IndexError(std::string(info(step.op).name) + scope + ": index " +
-                     std::to_string(error.index.load()) + " is outside an axis of extent " +
-                     std::to_string(error.limit.load()) +
-                     "; indices are from 0 to the extent less 1. What depends on it was not "
-                     "computed, and no Variable has changed",
-                 at));
+  return std::make_exception_ptr(IndexError(
+      std::string(info(step.op).name) + scope + ": index " + std::to_string(error.index.load()) +
+          " is outside an axis of extent " + std::to_string(error.limit.load()) +
+          "; indices are from 0 to the extent less 1. What depends on it was not "
+          "computed, and no Variable has changed",
+      at));
 }
 
 void Run::end() noexcept {
+  for (const std::shared_ptr<Completion>& run : ends_after) run->wait();
+  for (const std::shared_ptr<Completion>& leaf : depends) leaf->wait();
   std::exception_ptr outcome;
   try {
     if (has_failed()) {
@@ -254,7 +230,7 @@ void Run::end() noexcept {
       outcome = located_failure();
     } else {
       for (const std::shared_ptr<Completion>& leaf : depends)
-        if (!outcome) outcome = leaf->failure();  // of one that was followed in order
+        if (!outcome) outcome = leaf->failure();  // of one that failed after this had started
     }
   } catch (...) {
     outcome = std::current_exception();
@@ -264,7 +240,7 @@ void Run::end() noexcept {
   release(leaves_);
   release(outputs_);
   depends.clear();
-  follows.clear();
+  ends_after.clear();
   starts.clear();
   if (outcome && changes_state) unseen_failures.fetch_add(1, std::memory_order_release);
   completion_->end(std::move(outcome));

@@ -54,6 +54,17 @@ class StepObserver {
   virtual void after(Run& run, const FrozenStep& step, std::uint32_t number) = 0;
 };
 
+class Run;
+
+/// A stream that waits for events of other streams of its device by itself.
+class EventWaiter {
+ public:
+  virtual ~EventWaiter() = default;
+  virtual bool waits_for(Device device) const noexcept = 0;
+  /// What is appended from now on starts after the event; where that can not be, the run fails.
+  virtual void append_wait(Run& run, const std::shared_ptr<void>& event) noexcept = 0;
+};
+
 /// Runs that failed to give Variables their new values, which the engine has not looked at yet.
 extern std::atomic<std::uint32_t> unseen_failures;
 
@@ -69,22 +80,48 @@ class Run {
 
   // Bound before the first segment is submitted, then constant.
   std::vector<std::uint64_t> arguments;
-  std::vector<std::uintptr_t> arenas;                  // by plan.peaks' index
-  std::vector<Provenance> provenance;                  // of plan.fallible, in that order
-  std::vector<std::shared_ptr<Completion>> depends;    // of leaves that are still on their way
-  std::vector<std::uint32_t> depends_leaves;           // their numbers
-  std::vector<std::shared_ptr<Completion>> follows;    // of runs that must have ended before
-  /// What the segment that begins with step `first` waits for; where there are none every segment
-  /// waits for all of `depends` and `follows`.
+  std::vector<std::uintptr_t> arenas;                   // by plan.peaks' index
+  std::vector<Provenance> provenance;                   // of plan.fallible, in that order
+  std::vector<std::shared_ptr<Completion>> depends;     // of leaves that are still on their way
+  std::vector<std::uint32_t> depends_leaves;            // their numbers
+  std::vector<std::shared_ptr<Completion>> ends_after;  // of runs whose Variables come before
+  /// A segment of an earlier run that uses memory which one of this run's uses, one of them to
+  /// write.
+  struct Follow {
+    std::shared_ptr<Run> run;
+    std::uint32_t segment;
+  };
+  /// An earlier run that makes what is read, and what must be known of it: only whether it has
+  /// failed by now; that it is settled; or how it has ended.
+  struct Need {
+    enum class Until : std::uint8_t { now, settled, ended };
+    std::shared_ptr<Completion> value;
+    std::shared_ptr<Run> run;  // for `settled`
+    Until until;
+  };
+  /// What the segment that begins with step `first` waits for; one without waits for the end of
+  /// all of `depends`.
   struct Start {
     std::uint32_t first;
-    std::vector<std::shared_ptr<Completion>> depends, follows;
+    std::vector<Follow> follows;
+    std::vector<Need> needs;
   };
-  std::vector<Start> starts;
+  std::vector<Start> starts;  // by the plan's segments
+  /// Memory that a segment uses, and for later runs to look up.
+  struct Touch {
+    std::uint64_t memory;
+    std::uint32_t segment;
+    bool writes;
+  };
+  std::vector<Touch> touches;  // in the segments' order, until `sorted_touches`
+  /// By memory. Under the engine lock.
+  const std::vector<Touch>& sorted_touches();
+  /// What memory is told by: that of values by its buffer, scratch memory by its device.
+  std::uint64_t memory_of(const MemoryUse& use) const noexcept;
   std::vector<AssignedVariable> assigned;
-  bool changes_state = false;                          // some were assigned
-  bool gated = false;                                  // no segment starts before `open`
-  std::atomic<bool> changed_in_place{false};           // a step that writes over an old value began
+  bool changes_state = false;                 // some were assigned
+  bool gated = false;                         // no segment starts before `open`
+  std::atomic<bool> changed_in_place{false};  // a step that writes over an old value began
 
   /// Leaves, two entries each (their outputs); and outputs, by the plan buffer's index.
   void bind_leaf(std::uint32_t index, const Storage& storage);
@@ -100,8 +137,12 @@ class Run {
 
   /// How many segments will be submitted; the run has ended when as many have been executed.
   void expect(std::uint32_t segments) noexcept { segments_left_.store(segments); }
-  /// One segment has been executed (called by `execute`) or given up.
-  void segment_done() noexcept;
+  /// One segment has been executed (called by `execute`) or given up: that which begins with step
+  /// `first`. The last one ends the run: after those that its values come from, so that it fails
+  /// with them.
+  void segment_done(std::uint32_t first = 0) noexcept;
+  /// All that there is of the segment has been given to a device; `event` happens after it.
+  void segment_appended(std::uint32_t first, std::shared_ptr<void> event) noexcept;
   bool has_ended() const noexcept { return completion_->has_ended(); }
   void wait() { completion_->wait(); }
   std::exception_ptr failure() const { return completion_->failure(); }
@@ -120,9 +161,9 @@ class Run {
   /// Waits until the event has happened, or is queued: what stands for it; null where it has.
   std::shared_ptr<void> await_queued(std::uint32_t event) noexcept;
 
-  /// Waits for what must have ended before the segment that begins with step `first` on a queue; null:
-  /// any. What was queued there before need not have.
-  void await_start(std::uint32_t first, const void* queue) noexcept;
+  /// Waits for what the segment that begins with step `first` must not overtake: on the host, or by
+  /// the stream itself where that can and `stream` is not null.
+  void await_start(std::uint32_t first, EventWaiter* stream) noexcept;
 
   /// Address of a plan buffer in its device's address space.
   std::uintptr_t address_of(std::uint32_t buffer) const noexcept;
@@ -139,6 +180,17 @@ class Run {
   void end() noexcept;
   std::exception_ptr located_failure() const;
   void release(std::vector<Storage>& storages) noexcept;
+  void await_open() noexcept;
+  void await_values(const Start& start) noexcept;
+  bool is_same_stream(std::uint32_t segment, std::uint32_t other) const noexcept;
+  /// By number. Until it has been appended: an event that happens after it, null where it is done.
+  std::shared_ptr<void> await_appended(std::uint32_t segment) noexcept;
+  void await_done(std::uint32_t segment) noexcept;
+  /// Until every segment has been appended or executed: then nothing but the loss of a device makes
+  /// a run fail that has no step that can.
+  void await_settled() noexcept;
+  struct SegmentState;
+  SegmentState* find_state(std::uint32_t first) noexcept;
 
   std::shared_ptr<const FrozenPlan> plan_;
   std::shared_ptr<Completion> completion_;
@@ -150,6 +202,13 @@ class Run {
     std::shared_ptr<void> queued;
   };
   std::vector<Event> events_;
+  struct SegmentState {
+    bool is_appended = false, is_done = false;
+    std::shared_ptr<void> event;
+  };
+  std::vector<SegmentState> segments_;  // by the plan's
+  std::size_t unsettled_;               // how many of them are not appended
+  bool touches_are_sorted_ = false;
   bool open_ = false;
   std::exception_ptr failure_;
   std::atomic<bool> failed_{false};

@@ -13,6 +13,9 @@ namespace {
 
 bool is_argument(const Vertex& v) { return info(v.op).is_leaf() && v.leaf < 0; }
 
+// Of a plan's moves to devices, in all: runs in flight have this memory each.
+constexpr std::size_t most_bytes_sent_ahead = std::size_t{256} << 20;
+
 class Scheduler {
  public:
   Scheduler(Graph&& graph, const PassContext& context) : context_(context) {
@@ -43,7 +46,9 @@ class Scheduler {
  private:
   // ---- buffers
 
-  std::uint32_t& buffer_of(Value value) { return buffers_[first_output_[value.vertex] + value.output]; }
+  std::uint32_t& buffer_of(Value value) {
+    return buffers_[first_output_[value.vertex] + value.output];
+  }
 
   /// Every output of every vertex has a number; views share their base's buffer.
   void make_buffers() {
@@ -154,8 +159,8 @@ class Scheduler {
       WEFT_ENSURE(!is_argument(graph.vertices[edge.source.vertex]));
       auto [buffer, map] = locate(edge.source, graph.map_of(edge));
       const std::size_t size = size_of(graph.spec(edge.source).dtype);
-      const bool dense = map.is_identity(
-          static_cast<std::int64_t>(plan_.buffers[buffer].bytes / size));
+      const bool dense =
+          map.is_identity(static_cast<std::int64_t>(plan_.buffers[buffer].bytes / size));
       step.inputs.push_back({buffer, graph.spec(edge.source).dtype, std::move(map), dense});
     }
     if (!row.is_view())
@@ -205,7 +210,19 @@ class Scheduler {
       step.stream = StreamKind::device_to_host;
     } else {
       step.stream = StreamKind::host_to_device;
+      send_ahead(plan_.buffers[step.outputs[0].buffer]);
     }
+  }
+
+  /// Scratch memory is in use until the runs before are done with it. What comes from the host gets
+  /// memory of its own, which the run gives back, so that it can come while they compute.
+  void send_ahead(PlanBuffer& target) {
+    if (target.home != PlanBuffer::Home::scratch ||
+        target.bytes > most_bytes_sent_ahead - bytes_sent_ahead_)
+      return;
+    bytes_sent_ahead_ += target.bytes;
+    target.home = PlanBuffer::Home::output;
+    target.index = plan_.output_buffers++;
   }
 
   void predict(FrozenStep& step, const OpInfo& row) {
@@ -216,7 +233,8 @@ class Scheduler {
           plan_.buffers[input.buffer].bytes,
           static_cast<std::size_t>(input.map.shape.numel()) * size_of(input.dtype)));
     for (const StepOutput& output : step.outputs)
-      step.bytes += output.spec.shape.numel() * static_cast<std::int64_t>(size_of(output.spec.dtype));
+      step.bytes +=
+          output.spec.shape.numel() * static_cast<std::int64_t>(size_of(output.spec.dtype));
     if (step.kind == StepKind::view) {
       step.bytes = 0;
       return;
@@ -297,8 +315,8 @@ class Scheduler {
     plan_.steps = std::move(steps);
   }
 
-  static FrozenStep event_step(StepKind kind, Device device, StreamKind stream,
-                               std::uint32_t event, std::string reason) {
+  static FrozenStep event_step(StepKind kind, Device device, StreamKind stream, std::uint32_t event,
+                               std::string reason) {
     FrozenStep step{};
     step.kind = kind;
     step.device = device;
@@ -360,36 +378,11 @@ class Scheduler {
   FrozenPlan plan_;
   std::vector<std::size_t> first_output_;
   std::vector<std::uint32_t> buffers_;
+  std::size_t bytes_sent_ahead_ = 0;
   std::map<std::pair<VertexId, std::uint32_t>, std::int32_t> replaced_;  // value → leaf
 };
 
 }  // namespace
-
-Clocks::Clocks(const FrozenPlan& plan) {
-  std::map<std::pair<std::uint32_t, StreamKind>, int> numbers;
-  stream_.reserve(plan.steps.size());
-  for (const FrozenStep& step : plan.steps)
-    stream_.push_back(numbers.try_emplace({step.device.code(), step.stream}, int(numbers.size()))
-                          .first->second);
-  streams_ = numbers.size();
-  if (streams_ <= 1) {
-    before_.clear();
-    return;
-  }
-  before_.assign(plan.steps.size() * streams_, 0);
-  std::vector<std::vector<std::uint32_t>> now(streams_, std::vector<std::uint32_t>(streams_, 0));
-  std::vector<std::vector<std::uint32_t>> events(plan.event_count);
-  for (std::uint32_t i = 0; i < plan.steps.size(); ++i) {
-    const FrozenStep& step = plan.steps[i];
-    std::vector<std::uint32_t>& mine = now[static_cast<std::size_t>(stream_[i])];
-    if (step.kind == StepKind::wait)
-      for (std::size_t s = 0; s < streams_; ++s)
-        mine[s] = std::max(mine[s], events[step.event][s]);
-    std::copy(mine.begin(), mine.end(), before_.begin() + static_cast<std::ptrdiff_t>(i * streams_));
-    mine[static_cast<std::size_t>(stream_[i])] = i + 1;
-    if (step.kind == StepKind::record) events[step.event] = mine;
-  }
-}
 
 FrozenPlan schedule(Graph graph, const PassContext& context) {
   return Scheduler(std::move(graph), context).run();

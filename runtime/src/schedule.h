@@ -11,9 +11,6 @@ namespace weft::detail {
 FrozenPlan schedule(Graph graph, const PassContext& context);
 
 std::vector<PlanSegment> segments_of(const FrozenPlan& plan);
-/// Whether a segment waits until a run of another plan that was submitted before it has ended: always,
-/// unless both are on one stream, whose order is enough. They share arenas and values.
-bool must_follow(const PlanSegment& segment, const FrozenPlan& earlier);
 
 /// Offsets of scratch buffers in their devices' arenas, and the peaks; `clocks` says for each step
 /// which steps of each stream have ended before it starts (see Clocks).

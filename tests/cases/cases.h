@@ -8,6 +8,10 @@
 #include <weft/weft.h>
 
 #include "support/catch.h"
+#ifndef WEFT_TESTS_WITHOUT_CUDA
+#include "support/fake_blas.h"
+#include "support/fake_cuda.h"
+#endif
 
 namespace weft::cases {
 
@@ -22,6 +26,14 @@ std::vector<int>& registered_cases();
 
 /// The devices that a case may mean by "gpu": a simulated one, and a GPU where there is one.
 std::vector<Device> accelerators();
+#ifndef WEFT_TESTS_WITHOUT_CUDA
+/// While it lives, there are two GPUs of the tests, and no others.
+struct GpusOfTheTests {
+  testing::FakeCuda gpus{{.gpus = 2}};
+  testing::FakeBlas blas;
+};
+#endif
+
 /// The cpu and those.
 std::vector<Device> every_device();
 /// Two devices of a kind: simulated ones, and GPUs where there are two.
@@ -62,8 +74,22 @@ bool names(const std::string& text, const Part&... parts) {
 }  // namespace weft::cases
 
 /// A test named C<number>, entered into the register.
-#define CASE(number, text)                                             \
-  namespace {                                                          \
-  const ::weft::cases::Registration case_##number(number);             \
-  }                                                                    \
-  TEST_CASE("C" #number " " text)
+#define CASE(number, text)                                                                         \
+  namespace {                                                                                      \
+  const ::weft::cases::Registration case_##number(number);                                         \
+  }                                                                                                \
+  static void body_of_case_##number();                                                             \
+  TEST_CASE("C" #number " " text) { body_of_case_##number(); }                                     \
+  static void body_of_case_##number()
+
+#ifdef WEFT_TESTS_WITHOUT_CUDA
+#define CASE_ON_GPUS_OF_THE_TESTS(number)
+#else
+/// The same once more, after the case: with two GPUs whose driver and cuBLASLt are those of the
+/// tests, which run the generated kernels on the host.
+#define CASE_ON_GPUS_OF_THE_TESTS(number)                                                          \
+  TEST_CASE("C" #number " on GPUs of the tests", "[fake]") {                                       \
+    const ::weft::cases::GpusOfTheTests gpus;                                                      \
+    body_of_case_##number();                                                                       \
+  }
+#endif

@@ -51,6 +51,7 @@ CASE(1, "0-dim cpu values mix with an accelerator's tensors and not the other wa
     CHECK(differs(there * here, f32, {2}, {2.5, -10}, gpu) == "");
   }
 }
+CASE_ON_GPUS_OF_THE_TESTS(1)
 
 CASE(2, "where on several devices names the op and both devices") {
   for (const Device gpu : accelerators()) {
@@ -69,11 +70,12 @@ CASE(2, "where on several devices names the op and both devices") {
     CHECK(differs(where(far_mask, far_x, far_y), i64, {2}, {3, 1}, gpu) == "");
     CHECK(differs(where(far_mask, tensor(3), 1), i64, {2}, {3, 1}, gpu) == "");
     CHECK(names(message_of<DeviceError>([&] { cat({x, far_y}); }), "cat: ", gpu.str(), "cpu"));
-    CHECK(names(message_of<DeviceError>([&] { gather(far_x, 0, y); }), "gather: ", gpu.str(),
-                "cpu"));
+    CHECK(
+        names(message_of<DeviceError>([&] { gather(far_x, 0, y); }), "gather: ", gpu.str(), "cpu"));
     CHECK(names(message_of<DeviceError>([&] { matmul(x, far_y); }), "matmul: ", gpu.str(), "cpu"));
   }
 }
+CASE_ON_GPUS_OF_THE_TESTS(2)
 
 CASE(3, "cuda is cuda with the current number") {
   const Device plain("cuda"), first("cuda:0");
@@ -101,6 +103,7 @@ CASE(3, "cuda is cuda with the current number") {
     CHECK(ones({2}).device() == gpu);
   }
 }
+CASE_ON_GPUS_OF_THE_TESTS(3)
 
 CASE(4, "the device number that is asked for is used") {
   const Tensor x = tensor({6, 7});
@@ -125,6 +128,7 @@ CASE(4, "the device number that is asked for is used") {
     CHECK(differs(x.to(first).to(second), i64, {2}, {6, 7}, second) == "");
   }
 }
+CASE_ON_GPUS_OF_THE_TESTS(4)
 
 namespace {
 
@@ -145,7 +149,7 @@ CASE(5, "what a module has registered moves and a plain member does not") {
     CHECK(differs(net.scale, f32, {1}, {0.5}, gpu) == "");
     CHECK(copy.weight.device() == gpu);
     CHECK(net.plain.device().is_cpu());
-    const std::string message = message_of<DeviceError>([&] { net.scale * net.plain; });
+    const std::string message = message_of<DeviceError>([&] { net.scale* net.plain; });
     INFO(message);
     CHECK(names(message, "mul", gpu.str(), "cpu", ".to(\""));
     nn::Sequential deep{nn::Linear(3, 2), nn::Sequential{nn::Linear(2, 2), nn::ReLU()}};
@@ -157,6 +161,7 @@ CASE(5, "what a module has registered moves and a plain member does not") {
     CHECK(deep(ones({1, 3})).device().is_cpu());
   }
 }
+CASE_ON_GPUS_OF_THE_TESTS(5)
 
 CASE(6, "gradients come back across a move") {
   for (const Device gpu : accelerators()) {
@@ -179,6 +184,7 @@ CASE(6, "gradients come back across a move") {
     CHECK(differs(net.weight.grad(), f32, {1, 2}, {1, 1}, gpu) == "");
   }
 }
+CASE_ON_GPUS_OF_THE_TESTS(6)
 
 CASE(7, "copies between two accelerators are exact") {
   for (const auto& [first, second] : device_pairs()) {
@@ -195,6 +201,7 @@ CASE(7, "copies between two accelerators are exact") {
     CHECK(differs(zeros({0, 2}, {.device = first}).to(second).cpu(), f32, {0, 2}, {}) == "");
   }
 }
+CASE_ON_GPUS_OF_THE_TESTS(7)
 
 // Run by C8 in a process of its own, where nothing has been evaluated yet.
 TEST_CASE("fork before first use", "[.fork-child]") {
@@ -248,6 +255,7 @@ CASE(9, "what is read is what was computed however late it is") {
   }
   sim::configure({});
 }
+CASE_ON_GPUS_OF_THE_TESTS(9)
 
 CASE(10, "a bad label is reported with its op and the device works on") {
   for (const Device gpu : every_device()) {
@@ -278,3 +286,4 @@ CASE(10, "a bad label is reported with its op and the device works on") {
     CHECK(differs(gather(data, 0, one), i64, {1}, {1}, gpu) == "");
   }
 }
+CASE_ON_GPUS_OF_THE_TESTS(10)

@@ -66,6 +66,7 @@ CASE(11, "host buffer reuse does not leak in") {
     }
   }
 }
+CASE_ON_GPUS_OF_THE_TESTS(11)
 
 CASE(12, "the plan's key has the wiring") {
   for (const Device device : every_device()) {
@@ -100,10 +101,12 @@ CASE(12, "the plan's key has the wiring") {
       for (int i = 0; i < 4; ++i) CHECK(values(p * i + 1)[0] == 4 * i + 1);
       CHECK(values(p * 2 + 3)[0] == 11);
       CHECK(values(p * 3 + 2)[0] == 14);
-      for (int i = 0; i < 2; ++i) CHECK(values(matrix.slice(0, i, i + 1)) == Values{1. + 2 * i, 2. + 2 * i});
+      for (int i = 0; i < 2; ++i)
+        CHECK(values(matrix.slice(0, i, i + 1)) == Values{1. + 2 * i, 2. + 2 * i});
     }
   }
 }
+CASE_ON_GPUS_OF_THE_TESTS(12)
 
 CASE(13, "numbers keep their value whatever their size") {
   for (const Device device : every_device()) {
@@ -125,6 +128,7 @@ CASE(13, "numbers keep their value whatever their size") {
     CHECK((one * third).item<float>() == third);
   }
 }
+CASE_ON_GPUS_OF_THE_TESTS(13)
 
 CASE(14, "NaN and infinities are numbers like others") {
   for (const Device device : every_device()) {
@@ -144,6 +148,7 @@ CASE(14, "NaN and infinities are numbers like others") {
     }
   }
 }
+CASE_ON_GPUS_OF_THE_TESTS(14)
 
 CASE(15, "deep graphs neither overflow a stack nor when dropped") {
   const Unlimited guard;
@@ -202,8 +207,8 @@ CASE(17, "a reversed view is right when fused") {
       const Tensor x = tensor({1, 2, 3, 4}, options);
       CHECK(differs(10 * flip(x, 0) + x, dtype, {4}, {41, 32, 23, 14}, device) == "");
       CHECK(differs(flip(10 * flip(x, 0), 0) + x, dtype, {4}, {11, 22, 33, 44}, device) == "");
-      CHECK(differs(flip(x, 0).slice(0, 1, 4, 2) + x.slice(0, 0, 2), dtype, {2}, {4, 3},
-                    device) == "");
+      CHECK(differs(flip(x, 0).slice(0, 1, 4, 2) + x.slice(0, 0, 2), dtype, {2}, {4, 3}, device) ==
+            "");
       const Tensor m = tensor({{1, 2, 3}, {4, 5, 6}}, options);
       CHECK(differs(m + 10 * flip(m, {0, 1}), dtype, {2, 3}, {61, 52, 43, 34, 25, 16}, device) ==
             "");
@@ -235,3 +240,4 @@ CASE(20, "a product and a sum are not contracted") {
     check(bf16, std::ldexp(1, -5));
   }
 }
+CASE_ON_GPUS_OF_THE_TESTS(20)

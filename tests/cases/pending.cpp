@@ -14,8 +14,10 @@ struct Pending {
 };
 
 constexpr Pending pending[] = {
-    {18, "a truncated kernel file is rebuilt with one warning", "kernels that are built and cached"},
-    {19, "a newer NVRTC and an older driver", "the CUDA backend"},
+#ifdef WEFT_TESTS_WITHOUT_CUDA
+    {18, "a truncated kernel file is rebuilt with one warning", "a build with a CUDA backend"},
+    {19, "a newer NVRTC and an older driver", "a build with a CUDA backend"},
+#endif
     {28, "sigmoid and softplus far from zero", "softplus"},
     {29, "logaddexp keeps NaN", "logaddexp"},
     {50, "a file saved on a GPU loads without one", "save and load"},

@@ -45,6 +45,7 @@ CASE(31, "empty work does not poison the next call") {
     CHECK(differs(tensor({1}, {.device = device}) + 1, i64, {1}, {2}, device) == "");
   }
 }
+CASE_ON_GPUS_OF_THE_TESTS(31)
 
 CASE(32, "argmax gives the first of equal ones") {
   for (const Device device : every_device()) {
@@ -110,8 +111,8 @@ CASE(34, "reductions of nothing") {
       using Choice = Tensor (*)(const TensorArg&, const Dims&, bool);
       for (const Choice choose : {Choice(max), Choice(min), Choice(amax), Choice(amin)}) {
         CHECK(differs(choose(wide, 1, false), dtype, {0}, {}, device) == "");
-        CHECK(names(message_of<ValueError>([&] { choose(wide, 0, false); }), "no element",
-                    "[0,4]"));
+        CHECK(
+            names(message_of<ValueError>([&] { choose(wide, 0, false); }), "no element", "[0,4]"));
         CHECK(names(message_of<ValueError>([&] { choose(none, {}, false); }), "no element"));
         CHECK(names(message_of<ValueError>([&] { choose(wide, {0, 1}, true); }), "no element"));
       }
@@ -200,6 +201,7 @@ CASE(38, "products of f32 are in f32") {
                   f64, {}, {1 + 1e-15}, device) == "");
   }
 }
+CASE_ON_GPUS_OF_THE_TESTS(38)
 
 CASE(39, "softmax of large and infinite logits") {
   for (const Device device : every_device()) {

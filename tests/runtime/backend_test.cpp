@@ -184,7 +184,7 @@ TEST_CASE("cpu backend: a run waits for the one before it, reads for all", "[bac
   const auto first = held_run();
   test::start(first);
   const auto second = empty_run();
-  second->follows.push_back(first->completion());
+  second->depends.push_back(first->completion());
   cpu().submit({}, StreamKind::compute, {second, 0, 0});
   CHECK_FALSE(first->has_ended());
   CHECK_FALSE(second->has_ended());

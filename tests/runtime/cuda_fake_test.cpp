@@ -77,7 +77,7 @@ TEST_CASE("cuda: copies larger than the ring of pinned memory", "[cuda]") {
   CHECK(back.to_vector<float>() == values);
 }
 
-TEST_CASE("cuda: values move between GPUs, directly or through the host", "[cuda]") {
+TEST_CASE("cuda: values move between GPUs, directly or through the host", "[cuda][peers]") {
   const bool peers = GENERATE(true, false), wrong = GENERATE(true, false);
   // What a pair can do is asked once a process, so each setting has a pair of its own.
   const int first = (peers ? 0 : 2) + (wrong ? 4 : 0);

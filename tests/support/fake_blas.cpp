@@ -38,6 +38,8 @@ struct World {
   std::set<void*> objects;
   std::string failing;
   int status = 0;
+  std::int64_t fails_at = 0, calls = 0;  // of that function
+  bool has_failed = false;
   bool refuses = false;
 };
 World& world() {
@@ -47,7 +49,11 @@ World& world() {
 
 int fault(const char* function) {
   const std::lock_guard lock(world().mutex);
-  return world().failing == function ? world().status : 0;
+  if (world().failing != function || world().status == 0) return 0;
+  ++world().calls;
+  if (world().fails_at != 0 && world().calls != world().fails_at) return 0;
+  world().has_failed = true;
+  return world().status;
 }
 
 template <class T>
@@ -304,10 +310,17 @@ std::int64_t FakeBlas::choices() {
   const std::lock_guard lock(world().mutex);
   return world().choices;
 }
-void FakeBlas::fail(const std::string& function, int status) {
+void FakeBlas::fail(const std::string& function, int status, std::int64_t k) {
   const std::lock_guard lock(world().mutex);
   world().failing = function;
   world().status = status;
+  world().fails_at = k;
+  world().calls = 0;
+  world().has_failed = false;
+}
+bool FakeBlas::has_failed() {
+  const std::lock_guard lock(world().mutex);
+  return world().has_failed;
 }
 void FakeBlas::refuse(bool on) {
   const std::lock_guard lock(world().mutex);

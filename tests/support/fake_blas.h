@@ -22,8 +22,10 @@ class FakeBlas {
   /// Algorithms that were asked for.
   static std::int64_t choices();
   /// Calls of the function of that name in the library return this status from now on; 0: none
-  /// does.
-  static void fail(const std::string& function, int status);
+  /// does. With a number k, from 1: the k-th call from now on alone does.
+  static void fail(const std::string& function, int status, std::int64_t k = 0);
+  /// Whether one has, since then.
+  static bool has_failed();
   /// Says "no algorithm" from now on.
   static void refuse(bool on);
 };

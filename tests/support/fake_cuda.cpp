@@ -12,7 +12,7 @@
 namespace weft::testing {
 namespace fake {
 
-thread_local std::vector<CuContext> contexts;
+constinit thread_local ContextStack contexts{};
 
 World& world() {
   static World* const made = new World;
@@ -31,8 +31,8 @@ CuStatus fault() {
 }
 
 int current_gpu() {
-  if (contexts.empty() || !contexts.back()) return -1;
-  return static_cast<int>(reinterpret_cast<std::uintptr_t>(contexts.back())) - 1;
+  if (contexts.count == 0) return -1;  // as where the last is null
+  return static_cast<int>(reinterpret_cast<std::uintptr_t>(contexts.all[contexts.count - 1])) - 1;
 }
 
 // ---- doing work

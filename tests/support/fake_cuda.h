@@ -34,6 +34,12 @@ struct FakeCudaOptions {
   bool peers = true;                                // copy directly
   bool wrong_peers = false;                         // and move wrong bytes
   bool lazy = false;                                // does nothing until somebody waits
+  int processors = 4;
+  int driver_version = 13000;
+  /// Kernels are asked of kernel_builder(), for sm_90, and what comes of it has its text in it
+  /// (support/code_with_text.h); else texts are taken as they are.
+  bool takes_code = false;
+  int refuses_code = 0;  // the status of loading any
 };
 
 /// What exists on all GPUs.
@@ -69,6 +75,8 @@ class FakeCuda {
   /// Calls that could have failed, since the last `fail`.
   static std::int64_t calls();
   static std::int64_t launches();
+  /// Kernels that streams have before them.
+  static std::int64_t queued_kernels();
   static std::int64_t peer_copies();
   static FakeCudaHeld held();
   /// What the streams did, in order: "kernel", "upload", "download", "copy" or "fill", and its

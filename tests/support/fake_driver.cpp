@@ -1,7 +1,9 @@
 // The functions of the driver of the tests.
+#include <atomic>
 #include <cstdio>
 #include <cstring>
 
+#include "support/code_with_text.h"
 #include "support/fake_world.h"
 #include "support/host_kernels.h"
 
@@ -12,7 +14,7 @@ CuStatus init(unsigned) {
   return fault();
 }
 CuStatus driver_version(int* version) {
-  *version = 13000;
+  *version = world().options.driver_version;
   return 0;
 }
 CuStatus device_count(int* count) {
@@ -39,7 +41,10 @@ CuStatus device_memory(std::size_t* bytes, CuDevice) {
 CuStatus device_attribute(int* value, int attribute, CuDevice) {
   const Lock lock;
   if (const CuStatus status = fault()) return status;
-  *value = attribute == 75 ? 9 : attribute == 76 ? 0 : attribute == 16 ? 4 : 227 * 1024;
+  *value = attribute == 75   ? 9
+           : attribute == 76 ? 0
+           : attribute == 16 ? world().options.processors
+                             : 227 * 1024;
   return 0;
 }
 CuStatus can_access_peer(int* can, CuDevice, CuDevice) {
@@ -57,19 +62,20 @@ CuStatus retain_context(CuContext* context, CuDevice device) {
 CuStatus push_context(CuContext context) {
   const Lock lock;
   if (const CuStatus status = fault()) return status;
-  contexts.push_back(context);
+  if (contexts.count == contexts.all.size()) return invalid_value;
+  contexts.all[contexts.count++] = context;
   return 0;
 }
 CuStatus pop_context(CuContext* context) {
-  if (contexts.empty()) return invalid_context;
-  *context = contexts.back();
-  contexts.pop_back();
+  if (contexts.count == 0) return invalid_context;
+  *context = contexts.all[--contexts.count];
   return 0;
 }
 CuStatus set_context(CuContext context) {
   const Lock lock;
   if (const CuStatus status = fault()) return status;
-  contexts.assign(1, context);
+  contexts.all[0] = context;
+  contexts.count = 1;
   return 0;
 }
 CuStatus enable_peer(CuContext, unsigned) {
@@ -110,10 +116,31 @@ CuStatus queue_copy_to_device(CuAddress to, const void* from, std::size_t bytes,
     std::memcpy(bytes_at(to), from, bytes);
   });
 }
+namespace {
+
+/// As a GPU writes a line of the host's memory, which may be read meanwhile: all at once. Seen from
+/// the host: what is first in it comes last.
+void write_to_host(void* to, const char* from, std::size_t bytes) {
+  constexpr std::size_t word = sizeof(std::uint64_t);
+  if (bytes != sizeof(ErrorBlock) || reinterpret_cast<std::uintptr_t>(to) % word != 0) {
+    std::memcpy(to, from, bytes);
+    return;
+  }
+  ErrorBlock block;
+  std::memcpy(&block, from, bytes);
+  ErrorBlock& line = *static_cast<ErrorBlock*>(to);
+  std::atomic_ref(line.limit).store(block.limit, std::memory_order_relaxed);
+  std::atomic_ref(line.index).store(block.index, std::memory_order_relaxed);
+  std::atomic_ref(line.unused).store(block.unused, std::memory_order_relaxed);
+  std::atomic_ref(line.step).store(block.step, std::memory_order_release);
+}
+
+}  // namespace
+
 CuStatus queue_copy_to_host(void* to, CuAddress from, std::size_t bytes, CuStream stream) {
   return append(stream, [=] {
     note("download", bytes);
-    std::memcpy(to, bytes_at(from), bytes);
+    write_to_host(to, bytes_at(from), bytes);
   });
 }
 CuStatus queue_copy(CuAddress to, CuAddress from, std::size_t bytes, CuStream stream) {
@@ -197,7 +224,11 @@ CuStatus destroy_event(CuEvent event) {
 CuStatus load_module(CuModule* module, const void* image) {
   const Lock lock;
   if (const CuStatus status = fault()) return status;
-  world().modules.push_back(std::make_unique<Module>(Module{static_cast<const char*>(image)}));
+  if (world().options.refuses_code) return world().options.refuses_code;
+  const char* const text =
+      world().options.takes_code ? text_behind(image) : static_cast<const char*>(image);
+  if (!text) return invalid_image;
+  world().modules.push_back(std::make_unique<Module>(Module{text}));
   *module = reinterpret_cast<CuModule>(world().modules.back().get());
   return 0;
 }

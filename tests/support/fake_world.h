@@ -1,6 +1,7 @@
 // What the driver of the tests is made of: everything that exists, under one lock.
 #pragma once
 
+#include <array>
 #include <chrono>
 #include <cstdint>
 #include <deque>
@@ -21,9 +22,9 @@ namespace weft::testing::fake {
 
 using namespace weft::detail;
 
-inline constexpr CuStatus invalid_value = 1, invalid_context = 201, invalid_handle = 400,
-                          launch_failed = 719, host_memory_already_registered = 712,
-                          host_memory_not_registered = 713;
+inline constexpr CuStatus invalid_value = 1, invalid_image = 200, invalid_context = 201,
+                          invalid_handle = 400, launch_failed = 719,
+                          host_memory_already_registered = 712, host_memory_not_registered = 713;
 
 struct Event {
   bool recorded = false, happened = true;
@@ -84,8 +85,13 @@ struct World {
 };
 
 World& world();
-/// The contexts that a thread has pushed.
-extern thread_local std::vector<CuContext> contexts;
+/// The contexts that a thread has pushed. Without a destructor: what outlives those of a thread
+/// calls the driver too.
+struct ContextStack {
+  std::array<CuContext, 16> all;
+  std::size_t count;
+};
+extern thread_local ContextStack contexts;
 
 struct Lock {
   std::lock_guard<std::recursive_mutex> guard{world().mutex};

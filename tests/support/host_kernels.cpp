@@ -35,9 +35,10 @@ struct Loaded {
 
 using Texts = std::vector<const KernelSource*>;
 
+/// Never destroyed: at the end of a process there may be work in flight.
 std::map<std::string, Loaded>& loaded() {
-  static std::map<std::string, Loaded> kernels;
-  return kernels;
+  static auto* const kernels = new std::map<std::string, Loaded>;
+  return *kernels;
 }
 
 // A namespace for each text: they share names of the device library.
@@ -179,7 +180,7 @@ std::uint64_t value_of(const ParamWord& word, const Addresses& at) {
 }
 
 void run_block(const Loaded& kernel, const void* words, shim::Machine& machine) {
-  static BlockFibers fibers;
+  static BlockFibers& fibers = *new BlockFibers;  // as `loaded`
   const shim::Variables& variables = kernel.variables;
   std::fill(variables.shared_begin, variables.shared_end, static_cast<unsigned char>(0xa5));
   if (kernel.has_barriers) {

@@ -142,7 +142,7 @@ int cuda_device_count(std::string* why_none) {
 void forget_cuda_devices() {
   instance().forget();
   HostRegistry::instance().forget();
-  counted.store(nullptr, std::memory_order_release);
+  delete counted.exchange(nullptr, std::memory_order_acq_rel);
 }
 
 }  // namespace weft::detail

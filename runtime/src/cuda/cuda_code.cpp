@@ -4,13 +4,14 @@
 #include <utility>
 
 #include "../run.h"
+#include "compatibility.h"
 #include "cuda_device.h"
 
 namespace weft::detail {
 
 namespace {
 
-constexpr int largest_vector = 4;            // 16 bytes
+constexpr int largest_vector = 4;                       // 16 bytes
 constexpr std::uint32_t free_shared_bytes = 48 * 1024;  // beyond, a function must ask
 constexpr int attribute_dynamic_shared = 8;
 
@@ -37,7 +38,8 @@ KernelStep kernel_step(const Run& run, const FrozenStep& step) {
   kernel.program = step.program.get();
   kernel.guards_state = step.guards_state;
   kernel.numerics = run.plan().numerics;
-  for (const StepInput& input : step.inputs) kernel.inputs.push_back(operand_of(run.resolve(input)));
+  for (const StepInput& input : step.inputs)
+    kernel.inputs.push_back(operand_of(run.resolve(input)));
   for (const StepOutput& output : step.outputs)
     kernel.outputs.push_back(operand_of(run.resolve(output)));
   return kernel;
@@ -122,6 +124,30 @@ std::vector<const CudaCode*> CudaPlanCode::prepare(CudaDevice& device, const Run
   return code;
 }
 
+namespace {
+
+/// Whether a driver says by this that it can not use machine code: an image that it does not know,
+/// none for the GPU, or made by a compiler that is too new for it.
+bool refuses_code(CuStatus status) noexcept {
+  return status == 200 || status == 209 || status == 218 || status == 222 || status == 223;
+}
+
+[[noreturn]] void fail_refused(CudaDevice& device, CuStatus status, const std::string& entry) {
+  const char* name = nullptr;
+  int driver = 0;
+  device.calls().error_name(status, &name);
+  device.calls().driver_version(&driver);
+  const int nvrtc = nvrtc_info().version;
+  fail<DeviceError>(
+      no_place, device.device().str() + ": the driver refuses the code of kernel '" + entry +
+                    "' (cuModuleLoadData: " + (name ? name : std::to_string(status)) + "): NVRTC " +
+                    cuda_version_text(nvrtc) + " made it for sm_" + std::to_string(device.arch()) +
+                    ", and the driver supports CUDA " + cuda_version_text(driver) +
+                    "; update the driver, or set WEFT_NVRTC_PATH to an NVRTC that is not newer");
+}
+
+}  // namespace
+
 CuFunction CudaModules::load(CudaDevice& device, const KernelLaunch& launch,
                              const KernelHandle& build) {
   const std::pair<std::string, bool> key(launch.source->text, launch.source->fast);
@@ -130,9 +156,10 @@ CuFunction CudaModules::load(CudaDevice& device, const KernelLaunch& launch,
   const Cubin cubin = build ? kernel_builder().wait(build) : nullptr;
   const DriverCalls& calls = device.calls();
   CuModule module = nullptr;
-  device.check(
-      calls.load_module(&module, cubin ? cubin->data() : launch.source->text.c_str()),
-      "cuModuleLoadData");
+  const CuStatus loaded =
+      calls.load_module(&module, cubin ? cubin->data() : launch.source->text.c_str());
+  if (refuses_code(loaded)) fail_refused(device, loaded, launch.source->entry);
+  device.check(loaded, "cuModuleLoadData");
   CuFunction function = nullptr;
   try {
     device.check(calls.get_function(&function, module, launch.source->entry.c_str()),

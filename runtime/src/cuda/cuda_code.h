@@ -1,4 +1,5 @@
-// The kernels of a plan's steps on one GPU: texts, built and loaded; and what a library does instead.
+// The kernels of a plan's steps on one GPU: texts, built and loaded; and what a library does
+// instead.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +23,7 @@ class Run;
 /// What a step launches, with functions of the device's context.
 struct CudaCode {
   KernelSequence sequence;
-  std::vector<CuFunction> functions;  // one a launch
+  std::vector<CuFunction> functions;              // one a launch
   std::shared_ptr<const LibraryProduct> product;  // instead of launches
 };
 

@@ -333,7 +333,9 @@ void CudaDevice::set_copies_directly_to(int gpu, bool can) {
 void CudaDevice::make_error_slots() {
   CuAddress blocks = 0;
   void* pinned = nullptr;
-  constexpr std::size_t bytes = error_slots_at_once * sizeof(ErrorBlock);
+  // Each within a line of the host's memory: the device writes all of it at once.
+  constexpr std::size_t stride = 32, bytes = error_slots_at_once * stride;
+  static_assert(sizeof(ErrorBlock) <= stride);
   {
     const ForkSafeLock lock(slots_mutex_);
     free_slots_.reserve(slots_made_ + error_slots_at_once);  // for all there are
@@ -344,7 +346,8 @@ void CudaDevice::make_error_slots() {
   check(status, "cuMemHostAlloc");
   const ForkSafeLock lock(slots_mutex_);
   for (std::size_t i = 0; i < error_slots_at_once; ++i)
-    free_slots_.push_back({blocks + i * sizeof(ErrorBlock), static_cast<ErrorBlock*>(pinned) + i});
+    free_slots_.push_back({blocks + i * stride,
+                           reinterpret_cast<ErrorBlock*>(static_cast<char*>(pinned) + i * stride)});
   slots_made_ += error_slots_at_once;
 }
 

@@ -43,4 +43,28 @@ std::shared_ptr<CuEventTag> EventPool::take() {
           }};
 }
 
+// ---- waits of a stream
+
+void CudaStream::await_on_device(void* event) {
+  device_.call("cuStreamWaitEvent",
+               [&] { return device_.calls().wait_event(stream_, static_cast<CuEvent>(event), 0); });
+}
+
+void CudaStream::await_event(Run& run, std::uint32_t event) {
+  has_appended_ = true;
+  // An event that another stream of a GPU has been given is waited for by the GPU.
+  if (const std::shared_ptr<void> queued = run.await_queued(event)) await_on_device(queued.get());
+}
+
+/// Of runs before: a stream of the same GPU.
+bool CudaStream::waits_for(Device device) const noexcept { return device == device_.device(); }
+
+void CudaStream::append_wait(Run& run, const std::shared_ptr<void>& event) noexcept {
+  try {
+    await_on_device(event.get());
+  } catch (...) {
+    fail_run(run);
+  }
+}
+
 }  // namespace weft::detail

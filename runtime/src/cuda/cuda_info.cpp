@@ -74,7 +74,8 @@ DeviceProperties properties(int index, Where at) {
   const Device device = Device::cuda(index);
   const auto attribute = [&](int which) {
     int value = 0;
-    detail::check_status(calls.device_attribute(&value, which, gpu), "cuDeviceGetAttribute", device);
+    detail::check_status(calls.device_attribute(&value, which, gpu), "cuDeviceGetAttribute",
+                         device);
     return value;
   };
   DeviceProperties found;

@@ -100,23 +100,25 @@ void CudaStream::reserve(const Segment& segment, CudaSegment& code) {
 
 /// Grows by doubling. The one before is in use until the segments that have it are done.
 std::shared_ptr<const CudaBlock> CudaStream::workspace(std::size_t bytes) {
-  if (workspace_ && bytes <= workspace_->bytes) return workspace_;
+  std::shared_ptr<const CudaBlock> room = kept(workspace_);
+  if (room && bytes <= room->bytes) return room;
   std::size_t wanted = std::size_t{1} << 20;
   while (wanted < bytes) wanted *= 2;
-  workspace_ = nullptr;
-  workspace_ = allocate(wanted);
-  return workspace_;
+  keep(workspace_, room = nullptr);
+  keep(workspace_, room = allocate(wanted));
+  return room;
 }
 
 /// Each step leaves them at 0, and steps of a stream run one after the other.
 std::shared_ptr<const CudaBlock> CudaStream::counters(std::size_t count) {
   std::size_t bytes = fewest_counter_bytes;
   while (bytes < count * sizeof(std::uint32_t)) bytes *= 2;
-  if (counters_ && bytes <= counters_->bytes) return counters_;
-  const std::shared_ptr<const CudaBlock> made = allocate(bytes);
+  if (auto room = kept(counters_); room && bytes <= room->bytes) return room;
+  std::shared_ptr<const CudaBlock> made = allocate(bytes);
   device_.call("cuMemsetD8Async",
                [&] { return device_.calls().queue_fill(made->address, 0, bytes, stream_); });
-  return counters_ = made;
+  keep(counters_, made);
+  return made;
 }
 
 std::shared_ptr<const CudaBlock> CudaStream::allocate(std::size_t bytes) {
@@ -129,12 +131,27 @@ std::shared_ptr<const CudaBlock> CudaStream::allocate(std::size_t bytes) {
           }};
 }
 
-void CudaStream::trim() noexcept { workspace_ = counters_ = nullptr; }
+std::shared_ptr<const CudaBlock> CudaStream::kept(const std::shared_ptr<const CudaBlock>& place) {
+  const ForkSafeLock lock(kept_mutex_);
+  return place;
+}
+
+/// What was kept before goes outside the lock.
+void CudaStream::keep(std::shared_ptr<const CudaBlock>& place,
+                      std::shared_ptr<const CudaBlock> block) noexcept {
+  const ForkSafeLock lock(kept_mutex_);
+  place.swap(block);
+}
+
+void CudaStream::trim() noexcept {
+  keep(workspace_, nullptr);
+  keep(counters_, nullptr);
+}
 
 void CudaStream::forget() noexcept {
   stream_ = nullptr;
   events_.forget();
-  workspace_ = counters_ = nullptr;
+  trim();
   staging_.clear();
   next_chunk_ = 0;
   has_chunk_ = false;
@@ -289,28 +306,6 @@ void CudaStream::append_move(Run& run, const FrozenStep& step) {
   }
 }
 
-void CudaStream::await_event(Run& run, std::uint32_t event) {
-  has_appended_ = true;
-  // An event that another stream of a GPU has been given is waited for by the GPU.
-  if (const std::shared_ptr<void> queued = run.await_queued(event))
-    device_.call("cuStreamWaitEvent", [&] {
-      return device_.calls().wait_event(stream_, static_cast<CuEvent>(queued.get()), 0);
-    });
-}
-
-/// Of runs before: a stream of the same GPU.
-bool CudaStream::waits_for(Device device) const noexcept { return device == device_.device(); }
-
-void CudaStream::append_wait(Run& run, const std::shared_ptr<void>& event) noexcept {
-  try {
-    device_.call("cuStreamWaitEvent", [&] {
-      return device_.calls().wait_event(stream_, static_cast<CuEvent>(event.get()), 0);
-    });
-  } catch (...) {
-    fail_run(run);
-  }
-}
-
 // ---- completion
 
 void CudaStream::start_completer() {
@@ -386,13 +381,20 @@ void CudaStream::wait_for(const Expected& expected) {
                             .c_str());
 }
 
+/// The device may be bringing it once more, for a later event: all at once, as it is in one line of
+/// the host's memory, so that whoever sees the step sees the rest.
+void CudaStream::read_error(Run& run, ErrorBlock& host) {
+  const std::uint32_t step = std::atomic_ref(host.step).load(std::memory_order_acquire);
+  if (step == 0) return;
+  run.error.set(step - 1, std::atomic_ref(host.index).load(std::memory_order_relaxed),
+                std::atomic_ref(host.limit).load(std::memory_order_relaxed));
+}
+
 void CudaStream::finish(Expected& expected) noexcept {
   Run& run = *expected.run;
   try {
     if (expected.event) wait_for(expected);
-    if (expected.error && expected.error->host->step != 0)
-      run.error.set(expected.error->host->step - 1, expected.error->host->index,
-                    expected.error->host->limit);
+    if (expected.error) read_error(run, *expected.error->host);
   } catch (...) {
     fail_run(run);
   }

@@ -45,7 +45,7 @@ class CudaStream final : public StreamQueue, private EventWaiter {
   CuStream handle() const noexcept { return stream_; }
   /// Once, with the context current.
   void create();
-  /// Keeps no workspace for later segments. Under the engine lock, or while nothing is submitted.
+  /// Keeps no workspace for later segments. From any thread.
   void trim() noexcept;
   /// For tests that replace the driver: as if never used. Nothing is running.
   void forget() noexcept;
@@ -82,6 +82,7 @@ class CudaStream final : public StreamQueue, private EventWaiter {
   void append_upload(CuAddress to, const char* from, std::size_t bytes);
   void bring_to_host(char* to, CuAddress from, std::size_t bytes);
   void await_event(Run& run, std::uint32_t event);
+  void await_on_device(void* event);
   bool waits_for(Device device) const noexcept override;
   void append_wait(Run& run, const std::shared_ptr<void>& event) noexcept override;
   void expect(Expected&& expected);
@@ -89,9 +90,13 @@ class CudaStream final : public StreamQueue, private EventWaiter {
   [[noreturn]] void complete() noexcept;
   void finish(Expected& expected) noexcept;
   void wait_for(const Expected& expected);
+  static void read_error(Run& run, ErrorBlock& host);
   std::shared_ptr<const CudaBlock> workspace(std::size_t bytes);
   std::shared_ptr<const CudaBlock> counters(std::size_t count);
   std::shared_ptr<const CudaBlock> allocate(std::size_t bytes);
+  std::shared_ptr<const CudaBlock> kept(const std::shared_ptr<const CudaBlock>& place);
+  void keep(std::shared_ptr<const CudaBlock>& place,
+            std::shared_ptr<const CudaBlock> block) noexcept;
   std::unique_ptr<StagingChunk> make_chunk();
   StagingChunk& next_chunk();
   template <class F>
@@ -107,9 +112,10 @@ class CudaStream final : public StreamQueue, private EventWaiter {
   std::vector<std::uint64_t> words_;
   bool has_appended_ = false;  // anything of the segment that is being carried out
 
-  // Under the engine lock.
+  // Made under the engine lock; a call that lacked memory lets go of them on any thread.
+  ForkSafeMutex kept_mutex_;
   std::shared_ptr<const CudaBlock> workspace_, counters_;
-  bool has_chunk_ = false;
+  bool has_chunk_ = false;  // under the engine lock
   // Of the stream's thread, once the first chunk has been made for it.
   std::vector<std::unique_ptr<StagingChunk>> staging_;
   std::size_t next_chunk_ = 0;

@@ -46,7 +46,8 @@ std::string ops_of(const FrozenStep& step) {
   std::string text(name_of(step.kind));
   const bool computes = step.kind == StepKind::kernel || step.kind == StepKind::library;
   if (!step.program)
-    return computes && !info(step.op).is_leaf() ? text + " " + std::string(info(step.op).name) : text;
+    return computes && !info(step.op).is_leaf() ? text + " " + std::string(info(step.op).name)
+                                                : text;
   for (const Instruction& instruction : step.program->code)
     if (instruction.kind == Instruction::Kind::compute)
       text += " " + std::string(info(instruction.op).name);
@@ -63,35 +64,57 @@ std::string ops_of(const FrozenStep& step) {
   if (place < run.provenance.size() && run.provenance[place].file)
     at = Where::of(run.provenance[place].file, run.provenance[place].line);
   fail<DeviceLostError>(at, device.str() + ": the device was lost at step " +
-                                std::to_string(number) + " (" + ops_of(step) +
-                                "): injected fault");
+                                std::to_string(number) + " (" + ops_of(step) + "): injected fault");
 }
 
-/// Before a run's first step on any simulated device: fills its scratch memory, on all of them,
-/// with what nobody has written. A copy may write to another device's scratch before that device's
-/// own streams begin.
-void begin_run(const std::shared_ptr<Run>& run) {
+bool uses_arena(const PlanSegment& segment, std::uint32_t arena) {
+  return std::any_of(segment.uses.begin(), segment.uses.end(), [arena](const MemoryUse& use) {
+    return use.home == PlanBuffer::Home::scratch && use.index == arena;
+  });
+}
+
+/// The arenas that a segment uses, and no device that is not simulated: that might have written
+/// there already. Of plans made by hand all.
+std::vector<std::uint32_t> arenas_of(const FrozenPlan& plan, std::uint32_t first) {
+  std::vector<std::uint32_t> arenas;
+  for (std::uint32_t i = 0; i < plan.peaks.size(); ++i) {
+    bool is_used = plan.segments.empty(), is_shared = false;
+    for (const PlanSegment& segment : plan.segments)
+      if (uses_arena(segment, i)) {
+        is_used = is_used || segment.first == first;
+        is_shared = is_shared || !segment.device.is_sim();
+      }
+    if (is_used && !is_shared) arenas.push_back(i);
+  }
+  return arenas;
+}
+
+/// Before the first step of a segment. Fills the scratch memory that it uses with what nobody has
+/// written, where it is the run's first to use it: earlier runs have then been done with it, but
+/// not with that of other devices. A copy may write to another device's before that device's own
+/// streams begin.
+void begin_segment(const std::shared_ptr<Run>& run, std::uint32_t first) {
   if (!sim_options().poison) return;
   static auto* mutex = new ForkSafeMutex;
   static auto* begun = new SeenRuns;
+  const FrozenPlan& plan = run->plan();
+  const std::vector<std::uint32_t> arenas = arenas_of(plan, first);
   const ForkSafeLock lock(*mutex);  // the other streams wait until all is filled
-  if (!begun->add(run)) return;
-  const std::vector<DevicePeak>& peaks = run->plan().peaks;
-  for (std::size_t i = 0; i < peaks.size() && i < run->arenas.size(); ++i) {
-    const DevicePeak& peak = peaks[i];
-    if (!peak.device.is_sim() || peak.scratch == 0) continue;
-    SimMemory::poison(backend(DeviceKind::sim).host_address(peak.device, run->arenas[i]),
+  for (const std::uint32_t arena : arenas) {
+    const DevicePeak& peak = plan.peaks[arena];
+    if (!peak.device.is_sim() || peak.scratch == 0 || !begun->add(run, arena)) continue;
+    SimMemory::poison(backend(DeviceKind::sim).host_address(peak.device, run->arenas[arena]),
                       peak.scratch);
   }
 }
 
 }  // namespace
 
-bool SeenRuns::add(const std::shared_ptr<Run>& run) {
-  std::erase_if(runs_, [](const std::weak_ptr<Run>& seen) { return seen.expired(); });
-  for (const std::weak_ptr<Run>& seen : runs_)
-    if (!seen.owner_before(run) && !run.owner_before(seen)) return false;
-  runs_.push_back(run);
+bool SeenRuns::add(const std::shared_ptr<Run>& run, std::uint32_t part) {
+  std::erase_if(runs_, [](const auto& seen) { return seen.first.expired(); });
+  for (const auto& [seen, its_part] : runs_)
+    if (its_part == part && !seen.owner_before(run) && !run.owner_before(seen)) return false;
+  runs_.emplace_back(run, part);
   return true;
 }
 
@@ -100,14 +123,15 @@ SimStream::SimStream(SimDevice& device, StreamKind kind)
 
 void SimStream::carry_out(Segment& segment) noexcept {
   starting_ = segment.run;
+  starting_step_ = segment.first;
   segment.run->execute(segment.first, segment.last, this);
   starting_ = nullptr;
 }
 
 void SimStream::before(Run& run, const FrozenStep& step, std::uint32_t number) {
-  // Not earlier: only now have the runs that this one follows ended.
+  // Not earlier: only now are the segments done that this one follows.
   if (const std::shared_ptr<Run> starting = std::exchange(starting_, nullptr))
-    begin_run(starting);
+    begin_segment(starting, starting_step_);
   delay();
   const int index = device_.index();
   const Work work = work_of(step.kind);

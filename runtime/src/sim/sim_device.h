@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <random>
+#include <utility>
 #include <vector>
 
 #include "../fork.h"
@@ -16,11 +17,11 @@ namespace weft::detail {
 /// Remembers runs until they are gone.
 class SeenRuns {
  public:
-  /// Whether it is the first time.
-  bool add(const std::shared_ptr<Run>& run);
+  /// Whether it is the first time, for a part of it.
+  bool add(const std::shared_ptr<Run>& run, std::uint32_t part = 0);
 
  private:
-  std::vector<std::weak_ptr<Run>> runs_;
+  std::vector<std::pair<std::weak_ptr<Run>, std::uint32_t>> runs_;
 };
 
 class SimDevice;
@@ -38,6 +39,7 @@ class SimStream final : public StreamQueue, public StepObserver {
   SimDevice& device_;
   const StreamKind kind_;
   std::shared_ptr<Run> starting_;  // the run of a segment whose first step is still to come
+  std::uint32_t starting_step_ = 0;
   std::mt19937_64 random_;
   std::uint32_t configuration_ = 0;
 };
