@@ -6,6 +6,7 @@
 
 #include <weft/graph/detail/ops.h>
 #include <weft/graph/evaluate.h>
+#include <weft/graph/numerics.h>
 
 #include "support/interpreter_ops.h"
 #include "support/op_table.h"
@@ -227,7 +228,9 @@ void Oracle::read() {
     read(entry);
     const Node& node = *entry.handle.ref().node;
     for (const Ref ref : entry.inputs) entry.exact = entry.exact && is_exact(ref.node);
-    if (detail::info(node.op).exactness != detail::Exactness::library || !entry.exact) continue;
+    if (detail::info(node.op).exactness != detail::Exactness::library || !entry.exact ||
+        numerics() == Numerics::strict)
+      continue;
     if (entry.inputs.empty() || !is_floating(node.dtype)) continue;
     const auto value = [&](std::size_t k) -> const HostValue& {
       return entries_[place_.at(entry.inputs.at(k).node)].values.at(entry.inputs[k].output);

@@ -20,9 +20,9 @@ class Oracle {
   void hold(const std::vector<Tensor>& tensors);
   /// After the end: "" or the first op that is not right.
   std::string check();
-  /// After the end: whether a value's bits follow from the program alone. A product's do where
-  /// every order of adding gives the same, as of small whole numbers; what is made of others has no
-  /// bits of its own.
+  /// After the end: whether a value's bits follow from the program alone. A product's do in strict
+  /// mode, and where every order of adding gives the same, as of small whole numbers; what is made
+  /// of others has no bits of its own.
   bool is_exact(const detail::Node* node) const { return entries_[place_.at(node)].exact; }
   /// Reads what `check` and `is_exact` need.
   void read();

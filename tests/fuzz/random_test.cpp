@@ -95,19 +95,45 @@ TEST_CASE("fuzz: random programs give what the interpreter says, under every pla
   run_seeds(wanted_seeds(), fuzz::problem);
 }
 
-TEST_CASE("fuzz: random programs give on GPUs what they give on the cpu", "[fuzz][gpu]") {
-  if (!testing::has_gpus(1)) return;
-  start();
-  // What nothing places is on the GPU; the cpu and another device have the rest.
+namespace {
+
+/// What nothing places is on the GPU; the cpu and another device have the rest.
+void run_on_gpus(const Seeds& seeds) {
   const fuzz::Places places{.cpu = Device::cuda(0),
                             .sim0 = Device::cpu(),
                             .sim1 = cuda::device_count() > 1 ? Device::cuda(1) : Device::sim(1)};
-  run_seeds(
-      wanted_seeds(),
-      [&](const fuzz::Program& program, fuzz::RoleCoverage* coverage) {
-        return fuzz::problem_at(places, program, coverage);
-      },
-      false);  // what a GPU brings to a simulated device must not be poisoned afterwards
+  const auto check = [&](const fuzz::Program& program, fuzz::RoleCoverage* coverage) {
+    return fuzz::problem_at(places, program, coverage);
+  };
+  run_seeds(seeds, check, false);  // what a GPU brings to a simulated device must not be poisoned
+}
+
+/// Products have one order of sums while it lives.
+struct Strict {
+  Strict() { set_numerics(Numerics::strict); }
+  ~Strict() { set_numerics(Numerics::standard); }
+};
+
+}  // namespace
+
+TEST_CASE("fuzz: random programs give on GPUs what they give on the cpu", "[fuzz][gpu]") {
+  if (!testing::has_gpus(1)) return;
+  start();
+  run_on_gpus(wanted_seeds());
+}
+
+TEST_CASE("fuzz: in strict mode products have the cpu's bits on GPUs, too", "[fuzz][gpu][strict]") {
+  if (!testing::has_gpus(1)) return;
+  start();
+  const Strict strict;
+  run_on_gpus(wanted_seeds());
+}
+
+TEST_CASE("fuzz: in strict mode products have the same bits under every plan", "[fuzz][strict]") {
+  start();
+  const Strict strict;
+  const Seeds all = wanted_seeds();
+  run_seeds({all.begin, std::min(all.end, all.begin + 500)}, fuzz::problem);
 }
 
 TEST_CASE("fuzz: a program is a function of its seed", "[fuzz]") {
