@@ -10,6 +10,7 @@
 
 #include "support/catch.h"
 #include "support/fake_cuda.h"
+#include "support/sanitized.h"
 
 using namespace weft;
 using testing::FakeCuda;
@@ -277,9 +278,10 @@ TEST_CASE("automatic: of several GPUs the one that has the data", "[placement][c
 TEST_CASE("automatic: costs can be measured", "[placement]") {
   const CostTable table = measure_costs();
   CHECK(table.cpu.kernel_us > 0);
-  CHECK(table.cpu.bytes_per_us > 100);
-  CHECK(table.cpu.flops_per_us > 100);
-  CHECK(table.cpu.product_f32 > 100);
+  const double least = test::scaled(100, 5);
+  CHECK(table.cpu.bytes_per_us > least);
+  CHECK(table.cpu.flops_per_us > least);
+  CHECK(table.cpu.product_f32 > least);
   const Costs costs(table);
   CHECK(automatic_relu(tensor({1.0f, -1.0f})).to_vector<float>() == Floats{1, 0});
 }

@@ -73,20 +73,17 @@ bool uses_arena(const PlanSegment& segment, std::uint32_t arena) {
   });
 }
 
-/// The arenas that a segment uses, and no device that is not simulated: that might have written
-/// there already. Of plans made by hand all.
-std::vector<std::uint32_t> arenas_of(const FrozenPlan& plan, std::uint32_t first) {
-  std::vector<std::uint32_t> arenas;
-  for (std::uint32_t i = 0; i < plan.peaks.size(); ++i) {
-    bool is_used = plan.segments.empty(), is_shared = false;
-    for (const PlanSegment& segment : plan.segments)
-      if (uses_arena(segment, i)) {
-        is_used = is_used || segment.first == first;
-        is_shared = is_shared || !segment.device.is_sim();
-      }
-    if (is_used && !is_shared) arenas.push_back(i);
+/// Whether the segment that begins with step `first` uses an arena that no device uses which is not
+/// simulated: that might have written there already. Of plans made by hand each does. Allocates
+/// nothing: it is asked while a run is under way.
+bool may_fill(const FrozenPlan& plan, std::uint32_t first, std::uint32_t arena) {
+  bool is_used = plan.segments.empty();
+  for (const PlanSegment& segment : plan.segments) {
+    if (!uses_arena(segment, arena)) continue;
+    if (!segment.device.is_sim()) return false;
+    is_used = is_used || segment.first == first;
   }
-  return arenas;
+  return is_used;
 }
 
 /// Before the first step of a segment. Fills the scratch memory that it uses with what nobody has
@@ -98,11 +95,11 @@ void begin_segment(const std::shared_ptr<Run>& run, std::uint32_t first) {
   static auto* mutex = new ForkSafeMutex;
   static auto* begun = new SeenRuns;
   const FrozenPlan& plan = run->plan();
-  const std::vector<std::uint32_t> arenas = arenas_of(plan, first);
   const ForkSafeLock lock(*mutex);  // the other streams wait until all is filled
-  for (const std::uint32_t arena : arenas) {
+  for (std::uint32_t arena = 0; arena < plan.peaks.size(); ++arena) {
     const DevicePeak& peak = plan.peaks[arena];
-    if (!peak.device.is_sim() || peak.scratch == 0 || !begun->add(run, arena)) continue;
+    if (!peak.device.is_sim() || peak.scratch == 0 || !may_fill(plan, first, arena)) continue;
+    if (!begun->add(run, arena)) continue;
     SimMemory::poison(backend(DeviceKind::sim).host_address(peak.device, run->arenas[arena]),
                       peak.scratch);
   }
