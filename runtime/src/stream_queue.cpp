@@ -81,9 +81,17 @@ void* StreamQueue::run_thread(void* queue) {
   own_queue->work();
 }
 
+void StreamQueue::await_submission(std::uint32_t done) noexcept {
+  const auto end = std::chrono::steady_clock::now() + awake_time(Awake::for_device);
+  const auto has_come = [&] { return submitted_.load(std::memory_order_acquire) != done; };
+  while (!spin_until(Awake::for_hand_over, has_come))
+    if (!is_busy() || std::chrono::steady_clock::now() > end)
+      return submitted_.wait(done, std::memory_order_acquire);
+}
+
 void StreamQueue::work() noexcept {
   for (std::uint32_t done = 0;; ++done) {
-    await_change(submitted_, done);
+    await_submission(done);
     {
       Segment segment = take();
       carry_out(segment);

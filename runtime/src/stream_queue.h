@@ -46,11 +46,14 @@ class StreamQueue {
   virtual void carry_out(Segment& segment) noexcept = 0;
   /// Waits for what was carried out and goes on elsewhere; part of `drain`.
   virtual void settle() noexcept {}
+  /// Whether what was carried out goes on elsewhere: then more is likely to come soon.
+  virtual bool is_busy() const noexcept { return false; }
 
  private:
   static void drain_all() noexcept;
   static void* run_thread(void* queue);
   [[noreturn]] void work() noexcept;
+  void await_submission(std::uint32_t done) noexcept;
   Segment take();
   void start();
   void append(Segment&& segment);

@@ -61,6 +61,7 @@ Tensor automatic_relu(const Tensor& x) {
 }  // namespace
 
 TEST_CASE("automatic: big products go to the accelerator, small ones stay", "[placement]") {
+  const testing::FakeCuda no_gpus({.gpus = 0});
   sim::enable(2);
   CostTable table;
   table.devices.push_back({Device::sim(0), table.gpu});
@@ -78,6 +79,7 @@ TEST_CASE("automatic: big products go to the accelerator, small ones stay", "[pl
 }
 
 TEST_CASE("automatic: reasons give the predictions of both sides", "[placement]") {
+  const testing::FakeCuda no_gpus({.gpus = 0});
   // 4 floats: read and written, 32 bytes; a move is 2 + 16 / 16 = 3 us.
   const Costs costs(simple_table(32, 16));
   const Tensor x = evaluated(tensor({1.0f, -2.0f, 3.0f, -4.0f}));
@@ -103,6 +105,7 @@ TEST_CASE("automatic: reasons give the predictions of both sides", "[placement]"
 }
 
 TEST_CASE("automatic: a slow link keeps work where its data is", "[placement]") {
+  const testing::FakeCuda no_gpus({.gpus = 0});
   // A move is 2 + 16 / 0.5 = 34 us, more than the 31 us that it saves.
   const Costs costs(simple_table(32, 0.5));
   const Tensor x = evaluated(tensor({1.0f, -2.0f, 3.0f, -4.0f}));
@@ -117,6 +120,7 @@ TEST_CASE("automatic: a slow link keeps work where its data is", "[placement]") 
 
 TEST_CASE("automatic: simulated devices are chosen only where the table names them",
           "[placement]") {
+  const testing::FakeCuda no_gpus({.gpus = 0});
   sim::enable(2);
   const Tensor x = evaluated(tensor({1.0f, -2.0f}).to("sim:1"));
   const Plan plan = make_plan({automatic_relu(x)});
@@ -125,6 +129,7 @@ TEST_CASE("automatic: simulated devices are chosen only where the table names th
 }
 
 TEST_CASE("automatic: a change of costs plans again what it may concern", "[placement]") {
+  const testing::FakeCuda no_gpus({.gpus = 0});
   const Tensor x = evaluated(tensor({1.0f, -2.0f, 3.0f, -4.0f}));
   const auto plans_of = [&](bool is_automatic) {
     const std::uint64_t before = counters().plans_made;
@@ -154,6 +159,7 @@ TEST_CASE("automatic: a change of costs plans again what it may concern", "[plac
 }
 
 TEST_CASE("automatic: asking for the device runs nothing, and what it says stays", "[placement]") {
+  const testing::FakeCuda no_gpus({.gpus = 0});
   const Tensor x = evaluated(tensor({1.0f, -2.0f, 3.0f, -4.0f}));
   Tensor y, other;
   {

@@ -206,16 +206,8 @@ CuStatus record_event(CuEvent event, CuStream stream) {
 CuStatus query_event(CuEvent event) {
   const Lock lock;
   do_some();
+  if (world().lost) return world().lost;
   return world().events.at(event)->happened ? 0 : cu_not_ready;
-}
-CuStatus synchronize_event(CuEvent event) {
-  std::shared_ptr<Event> awaited;
-  {
-    const Lock lock;
-    if (const CuStatus status = fault()) return status;
-    awaited = world().events.at(event);
-  }
-  return work_until([&] { return awaited->happened; });
 }
 CuStatus destroy_event(CuEvent event) {
   const Lock lock;

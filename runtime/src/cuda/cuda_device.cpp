@@ -302,7 +302,15 @@ bool CudaDevice::may_succeed_after(CuStatus status) noexcept {
 CuStatus CudaDevice::await(CuEvent event) noexcept {
   CuStatus status = 0;
   const auto has_happened = [&] { return (status = calls_->query_event(event)) != cu_not_ready; };
-  return spin_until(Awake::for_device, has_happened) ? status : calls_->synchronize_event(event);
+  if (spin_until(Awake::for_device, has_happened)) return status;
+  // Then it looks again when a part more of the time has gone by.
+  const auto start = std::chrono::steady_clock::now();
+  while (!has_happened()) {
+    const auto waited = std::chrono::steady_clock::now() - start;
+    std::this_thread::sleep_for(std::clamp<std::chrono::nanoseconds>(
+        waited / 16, std::chrono::microseconds(50), std::chrono::milliseconds(1)));
+  }
+  return status;
 }
 
 bool CudaDevice::await(CuStream stream) noexcept {

@@ -87,7 +87,7 @@ class CudaDevice {
     if (may_succeed_after(status)) status = function();
     check(status, name);
   }
-  /// Waits for an event: awake at first, as a thread that the driver wakes comes later.
+  /// Waits for an event by looking: awake at first, as a thread that the driver wakes comes later.
   CuStatus await(CuEvent event) noexcept;
   /// Waits for a stream's work; false where nothing can be known of it: then the device is lost.
   bool await(CuStream stream) noexcept;

@@ -407,6 +407,11 @@ void CudaStream::finish(Expected& expected) noexcept {
   if (expected.ends_segment) run.segment_done(expected.first_step);
 }
 
+bool CudaStream::is_busy() const noexcept {
+  return finished_count_.load(std::memory_order_acquire) !=
+         expected_count_.load(std::memory_order_acquire);
+}
+
 void CudaStream::settle() noexcept {
   const std::uint32_t target = expected_count_.load(std::memory_order_acquire);
   for (;;) {

@@ -71,6 +71,7 @@ class CudaStream final : public StreamQueue, private EventWaiter {
   void start_completer();
   void carry_out(Segment& segment) noexcept override;
   void settle() noexcept override;
+  bool is_busy() const noexcept override;
   void append_steps(Segment& segment, CudaSegment& code);
   void fail_run(Run& run) noexcept;
   void append_step(Run& run, const FrozenStep& step, std::uint32_t number, const CudaCode* code,

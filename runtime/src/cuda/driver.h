@@ -99,7 +99,6 @@ struct CuMemoryAccess {
   CALL(create_event, "cuEventCreate", (CuEvent * event, unsigned flags))                           \
   CALL(record_event, "cuEventRecord", (CuEvent event, CuStream stream))                            \
   CALL(query_event, "cuEventQuery", (CuEvent event))                                               \
-  CALL(synchronize_event, "cuEventSynchronize", (CuEvent event))                                   \
   CALL(destroy_event, "cuEventDestroy_v2", (CuEvent event))                                        \
   CALL(load_module, "cuModuleLoadData", (CuModule * module, const void* image))                    \
   CALL(unload_module, "cuModuleUnload", (CuModule module))                                         \
