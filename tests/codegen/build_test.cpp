@@ -249,7 +249,7 @@ TEST_CASE("nvrtc: each call's failure is typed", "[codegen][faults]") {
       } catch (const DeviceError&) {
         thrown = "device";
       }
-      const std::string& failed = with.nvrtc.failed;
+      const std::string failed = with.nvrtc.failed_call();
       INFO("call " << k << " " << failed << " code " << code);
       CHECK(with.nvrtc.programs == 0);
       if (failed.empty()) {

@@ -27,11 +27,16 @@ struct FakeNvrtc {
   std::string missing;  // a function that it does not have
   bool is_there = true;
   bool knows_minimal = true;
-  int fails_at = 0, code = 11;  // the call of that number, from 1, returns the code
+  // Set while builder threads may still be in calls.
+  std::atomic<int> fails_at{0}, code{11};  // the call of that number, from 1, returns the code
   std::chrono::microseconds work{0};
   std::atomic<int> calls{0}, opens{0}, compiles{0}, programs{0};
-  bool for_good = false;  // as do all after it
-  std::string failed;     // name of the call that did, the first
+  std::atomic<bool> for_good{false};         // as do all after it
+  std::atomic<const char*> failed{nullptr};  // name of the call that did, the first
+  std::string failed_call() const {
+    const char* const name = failed;
+    return name ? name : "";
+  }
 };
 
 inline FakeNvrtc* fake = nullptr;
@@ -39,9 +44,10 @@ inline FakeNvrtc* fake = nullptr;
 // Whether this call is the one that fails.
 inline bool fails(const char* name) {
   const int call = ++fake->calls;
-  const bool now =
-      fake->fails_at != 0 && (fake->for_good ? call >= fake->fails_at : call == fake->fails_at);
-  if (now && fake->failed.empty()) fake->failed = name;
+  const int first = fake->fails_at;
+  const bool now = first != 0 && (fake->for_good ? call >= first : call == first);
+  const char* none = nullptr;
+  if (now) fake->failed.compare_exchange_strong(none, name);
   return now;
 }
 
@@ -81,7 +87,7 @@ inline int DestroyProgram(void** program) {
   delete static_cast<FakeProgram*>(*program);
   *program = nullptr;
   --fake->programs;
-  return fails("DestroyProgram") ? fake->code : 0;
+  return fails("DestroyProgram") ? fake->code.load() : 0;
 }
 inline int CompileProgram(void* program, int count, const char* const* options) {
   if (fails("CompileProgram")) return fake->code;

@@ -88,7 +88,7 @@ TEST_CASE("cuda compiler: any call of NVRTC may fail", "[cuda][compiler]") {
     Program program;
     std::string said;
     const Outcome outcome = outcome_of(program, said);
-    const std::string call = with.nvrtc.failed;
+    const std::string call = with.nvrtc.failed_call();
     INFO(call << ": " << said);
     if (call.empty()) {  // more than there are
       CHECK(outcome == Outcome::right);
