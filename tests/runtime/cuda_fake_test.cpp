@@ -113,3 +113,20 @@ TEST_CASE("cuda: without memory everything stays pending", "[cuda]") {
   const Tensor small = tensor({1.0f}, {.device = "cuda:0"}) + 1.0f;
   CHECK(small.item<float>() == 2);
 }
+
+TEST_CASE("cuda: a driver that gives no GPU is told as the machine's fault", "[cuda]") {
+  for (const int status : {34, 100, 802, 803, 804}) {
+    const FakeCuda gpu;
+    FakeCuda::fail(1, status);
+    const Tensor x = tensor({1.0f, 2.0f});
+    try {
+      x.cuda().to_vector<float>();
+      FAIL("status " << status << " was passed over");
+    } catch (const DeviceError& error) {
+      CHECK_THAT(error.what(), Catch::Matchers::ContainsSubstring("cuInit") &&
+                                   Catch::Matchers::ContainsSubstring("weft info"));
+    }
+    FakeCuda::fail(0, 0);
+    CHECK(x.cuda().to_vector<float>() == Floats{1, 2});
+  }
+}

@@ -76,6 +76,26 @@ void replace_driver_calls(const DriverCalls* calls) noexcept {
   replacement.store(calls, std::memory_order_release);
 }
 
+namespace {
+
+/// The driver, or the machine, is not set up for it: no mistake of a program.
+bool means_no_gpu(CuStatus status) {
+  switch (status) {
+    case 3:    // not initialised
+    case 34:   // the toolkit's stub in the driver's place
+    case 46:   // device unavailable: somebody has it for himself
+    case 100:  // no device
+    case 101:  // no such device
+    case 802:  // system not ready
+    case 803:  // driver and its library do not match
+    case 804:  // compatibility mode on a GPU that has none
+      return true;
+    default: return false;
+  }
+}
+
+}  // namespace
+
 void check_status(CuStatus status, const char* call, Device device) {
   if (status == 0) return;
   const char *name = nullptr, *text = nullptr;
@@ -90,6 +110,9 @@ void check_status(CuStatus status, const char* call, Device device) {
   if (status == cu_out_of_memory) fail<OutOfMemoryError>(no_place, message);
   if (is_lost(status))
     fail<DeviceLostError>(no_place, message + "; the device is lost to this process");
+  if (means_no_gpu(status))
+    fail<DeviceError>(no_place, message + "; the GPU can not be used: \"weft info\" says what is "
+                                          "there, \"cpu\" works without one");
   fail<InternalError>(no_place, message);
 }
 

@@ -138,7 +138,8 @@ const DriverCalls* driver_calls(std::string* why_none = nullptr) noexcept;
 /// For tests, while nothing uses the driver; null: the real one again.
 void replace_driver_calls(const DriverCalls* calls) noexcept;
 
-/// Throws for a status that is no success: OutOfMemoryError, DeviceLostError, else InternalError;
+/// Throws for a status that is no success: OutOfMemoryError, DeviceLostError, DeviceError where the
+/// machine's driver gives no GPU, else InternalError;
 /// `call` is the driver's name of the function.
 void check_status(CuStatus status, const char* call, Device device);
 
