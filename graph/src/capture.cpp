@@ -11,9 +11,9 @@ namespace weft::detail {
 namespace {
 
 enum Flag : std::uint8_t {
-  held = 1,      // the program has a handle, or it was asked for
-  alive = 2,     // something will still refer to it after the run
-  history = 4,   // keeps its inputs after the run
+  held = 1,     // the program has a handle, or it was asked for
+  alive = 2,    // something will still refer to it after the run
+  history = 4,  // keeps its inputs after the run
   is_leaf = 8,
 };
 
@@ -83,6 +83,9 @@ void mark_kept(std::span<const Ref> roots, Capture& c) {
     Node* node = c.nodes[i];
     std::uint8_t& flag = c.flags[i];
     if ((flag & held) || node->edges() > c.edges_seen[i]) flag |= alive;
+    // A Variable's value that what is pending elsewhere was made from: a loop that reads something
+    // else each time would compute all its values again.
+    if ((flag & alive) && node->slot && !(flag & is_leaf)) flag |= held;
     // What is not kept is computed again for those who read it later.
     const bool kept = (flag & (held | is_leaf)) || info(node->op).is_dear();
     if ((flag & alive) && ((flag & history) || !kept))
@@ -103,7 +106,7 @@ void mark_kept(std::span<const Ref> roots, Capture& c) {
 Device device_of(const Node* node, bool leaf) noexcept {
   const bool undecided = node->device.kind() == DeviceKind::automatic;
   return leaf && undecided && node->storage.buffer ? node->storage.buffer->device()
-                                                     : node->placed();
+                                                   : node->placed();
 }
 
 /// Words on their way to the key, added many at a time: a node has few.
@@ -140,12 +143,11 @@ void add_key(Capture& c, Words& key, const Node* node, std::uint8_t flag) {
   c.has_undecided |= device.kind() == DeviceKind::automatic;
   key.expect(most_words);
   // A leaf's place in its buffer does not matter; which of a node's outputs are meant does.
-  key.push_back(std::uint64_t(op) | std::uint64_t(node->dtype) << 16 |
-                std::uint64_t(node->rank) << 24 | std::uint64_t(device.code()) << 28 |
-                std::uint64_t(flag & (held | alive | history)) << 52 |
-                std::uint64_t(node->weak_scalar) << 58 |
-                std::uint64_t(node->slot != nullptr) << 59 |
-                std::uint64_t(node->output_count) << 60);
+  key.push_back(
+      std::uint64_t(op) | std::uint64_t(node->dtype) << 16 | std::uint64_t(node->rank) << 24 |
+      std::uint64_t(device.code()) << 28 | std::uint64_t(flag & (held | alive | history)) << 52 |
+      std::uint64_t(node->weak_scalar) << 58 | std::uint64_t(node->slot != nullptr) << 59 |
+      std::uint64_t(node->output_count) << 60);
   for (int d = 0; d < node->rank; ++d) key.push_back(static_cast<std::uint64_t>(node->dims[d]));
   for (std::uint32_t o = 1; o < node->output_count; ++o) {
     const Spec& spec = node->extra->specs[o - 1];
