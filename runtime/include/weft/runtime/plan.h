@@ -63,7 +63,8 @@ class Plan {
   std::size_t peak_bytes(Device device = {}) const noexcept;
   /// What a kernel step runs: the fused program, one line per instruction. IndexError out of range.
   std::string source(std::size_t step, Where at = {}) const;
-  /// Evaluates the roots.
+  /// Evaluates the roots as `eval` does: by this plan, or by another where costs, placement or numerics
+  /// have been set anew since.
   void run(Where at = {}) const;
   const detail::BoundPlan& bound() const noexcept { return *bound_; }
 
