@@ -107,8 +107,8 @@ class ReduceEmitter {
     return static_cast<std::int64_t>(std::bit_ceil(n));
   }
 
-  KernelLaunch launch(const char* kernel, const std::string& sizes, std::int64_t blocks,
-                      unsigned threads_x, unsigned threads_y) const {
+  // Words 0 to 4 of all but the last launches.
+  LaunchBuilder begin() const {
     LaunchBuilder builder(step_);
     builder.input(0);
     if (chunks_ > 1)
@@ -116,6 +116,11 @@ class ReduceEmitter {
     else
       builder.output(0);
     builder.constant(x_.outputs).constant(x_.length).constant(chunks_);
+    return builder;
+  }
+  KernelLaunch launch(const char* kernel, const std::string& sizes, std::int64_t blocks,
+                      unsigned threads_x, unsigned threads_y) const {
+    LaunchBuilder builder = begin();
     builder.space(x_.kept, narrow_).space(x_.reduced, narrow_);
     return builder.launch(instance(kernel, operation_.name, tag_of(step_.inputs[0].dtype),
                                    target_tag(), accumulator(), x_.kept.rank, x_.reduced.rank,
@@ -178,8 +183,7 @@ class ReduceEmitter {
   std::int64_t columns_together() const {
     const auto size = static_cast<std::int64_t>(size_of(step_.inputs[0].dtype));
     if (size == 1 || x_.length < lane_count || x_.kept.strides[0][x_.kept.rank - 1] != 1) return 0;
-    const std::int64_t wanted =
-        vector_bytes / static_cast<std::int64_t>(size_of(storage_of(operation_.accumulator)));
+    const std::int64_t wanted = wide_each();
     std::int64_t most = aligned_elements({&step_.inputs[0]}, {x_.kept.extents[x_.kept.rank - 1]});
     for (int d = 0; d + 1 < x_.kept.rank; ++d)
       while (x_.kept.strides[0][d] % most != 0) most /= 2;
@@ -202,13 +206,8 @@ class ReduceEmitter {
   KernelLaunch in_wide_columns() const {
     const std::int64_t threads = wide_threads(), groups = 64;
     const bool joins = joins_columns();
-    LaunchBuilder builder(step_);
-    builder.input(0);
-    if (chunks_ > 1)
-      builder.workspace(0);
-    else
-      builder.output(0);
-    builder.constant(x_.outputs).constant(x_.length).constant(chunks_).output(0);
+    LaunchBuilder builder = begin();
+    builder.output(0);
     if (joins)
       builder.counters();
     else
