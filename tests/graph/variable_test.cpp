@@ -185,3 +185,20 @@ TEST_CASE("an assigned value leaves no history behind") {
   }
   CHECK(values(v) == Values{1});
 }
+
+TEST_CASE("pending work that is read after an update is computed from the value before it") {
+  Variable v = variable(tensor({1.0, -4.0}));
+  for (int i = 0; i < 3; ++i) {
+    const Values before = values(v);  // v's memory is filled: the update would overwrite it
+    Tensor later;
+    {
+      const Tensor step = v * 2;  // nobody holds it: computed on the way, and again for `later`
+      later = step + 1;
+      const NoGrad off;
+      v.assign(step + 10);
+    }
+    eval(v);
+    CHECK(values(later) == Values{2 * before[0] + 1, 2 * before[1] + 1});
+    CHECK(values(v) == Values{2 * before[0] + 10, 2 * before[1] + 10});
+  }
+}
