@@ -128,6 +128,10 @@ void CacheFolder::warn_once(Trouble trouble, const std::string& message) {
 }
 
 void CacheFolder::refuse(const std::string& why) {
+  {
+    const std::lock_guard lock(refused_mutex_);
+    if (refused_.empty()) refused_ = why;
+  }
   is_usable_ = false;
   warn_once(Trouble::folder, settings_.folder + " " + why + "; it is not used");
 }
@@ -314,8 +318,10 @@ KernelCacheInfo CacheFolder::info() {
       ++info.entries;
     }
   } else if (!is_usable_ && info.problem.empty()) {
-    info.problem =
-        "the folder may not be used: it is a link, another user's, or writable by others";
+    const std::lock_guard lock(refused_mutex_);
+    info.problem = "it " + refused_ + "; it is not used";
+  } else if (!is_writable_) {
+    info.problem = "it cannot be made or written to";
   }
   return info;
 }

@@ -1,8 +1,10 @@
 // Where the kernel cache is and how large it may grow, from the environment; and its warnings.
+#include <algorithm>
 #include <atomic>
 #include <charconv>
 #include <cstdio>
 #include <cstring>
+#include <string_view>
 
 #include "kernel_cache.h"
 
@@ -31,6 +33,14 @@ bool parse_size(const char* text, std::uint64_t& size) {
   return true;
 }
 
+bool is_no(std::string_view text) {
+  const auto is = [text](std::string_view word) {
+    return std::equal(text.begin(), text.end(), word.begin(), word.end(),
+                      [](char a, char b) { return (a >= 'A' && a <= 'Z' ? a + 32 : a) == b; });
+  };
+  return is("off") || is("0") || is("no") || is("false");
+}
+
 }  // namespace
 
 WarningSink set_warning_sink(WarningSink next) noexcept {
@@ -49,7 +59,7 @@ CacheSettings cache_settings(Environment environment) {
       !size.empty() && !parse_size(size.c_str(), settings.size_limit))
     settings.warning = "kernel cache: WEFT_CACHE_SIZE=" + size +
                        " is no size such as 1048576, 512M or 2G; 512M is used";
-  if (const std::string state = value_of("WEFT_CACHE"); state == "off" || state == "0") {
+  if (const std::string state = value_of("WEFT_CACHE"); is_no(state)) {
     settings.problem = "turned off by WEFT_CACHE=" + state;
     return settings;
   }

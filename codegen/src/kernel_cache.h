@@ -71,6 +71,8 @@ class CacheFolder {
   CacheSettings settings_;
   std::atomic<bool> is_usable_, is_writable_;
   std::atomic<bool> warned_[static_cast<int>(Trouble::count)] = {};
+  std::mutex refused_mutex_;
+  std::string refused_;  // why the folder is not used
   std::mutex size_mutex_;
   std::optional<std::uint64_t> bytes_;  // as last surveyed, plus what this process added since
 };

@@ -151,9 +151,10 @@ std::unique_ptr<Nvrtc::Library> Nvrtc::search() const {
     tried += "\n  " + place + ": " + problem;
   }
   fail<DeviceError>(
-      {}, "nvrtc: no usable libnvrtc, the compiler of GPU kernels. Tried:" + tried +
-              "\nInstall the CUDA toolkit, or its NVRTC package alone, version 12 or newer; if it "
-              "is elsewhere, set WEFT_NVRTC_PATH to its folder or file");
+      no_place,
+      "nvrtc: no usable libnvrtc, the compiler of GPU kernels. Tried:" + tried +
+          "\nInstall the CUDA toolkit, or its NVRTC package alone, version 12 or newer; if it "
+          "is elsewhere, set WEFT_NVRTC_PATH to its folder or file");
 }
 
 const Nvrtc::Library& Nvrtc::library() {

@@ -228,6 +228,8 @@ Variable& operator%=(Variable& x, const Operand& y) { return compound(remainder,
 Variable& operator&=(Variable& x, const Operand& y) { return compound(bitwise_and, "&=", x, y); }
 Variable& operator|=(Variable& x, const Operand& y) { return compound(bitwise_or, "|=", x, y); }
 Variable& operator^=(Variable& x, const Operand& y) { return compound(bitwise_xor, "^=", x, y); }
+Variable& operator<<=(Variable& x, const Operand& y) { return compound(left_shift, "<<=", x, y); }
+Variable& operator>>=(Variable& x, const Operand& y) { return compound(right_shift, ">>=", x, y); }
 
 Tensor Variable::grad(Where at) const {
   const detail::VariableSlot* slot = require_slot(*this, "grad", at);

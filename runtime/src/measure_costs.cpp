@@ -107,6 +107,7 @@ CostTable measure_costs(Where at) {
     detail::fail<TraceError>(at, "measure_costs: a step is being traced, and nothing runs in it; "
                                  "measure before");
   const NoGrad values;
+  const detail::LineOf line(at);
   CostTable table;
   table.cpu = measure_device(Device::cpu());
   std::string name;

@@ -293,6 +293,10 @@ TEST_CASE("cache: settings from the environment", "[codegen][cache]") {
   CHECK(off.folder == "");
   CHECK(off.problem == "turned off by WEFT_CACHE=off");
   CHECK(off.warning == "");
+  for (const char* text : {"OFF", "Off", "0", "no", "False"})
+    CHECK(read(text, "/own", nullptr, "/x", "/home/me").folder == "");
+  for (const char* text : {"", "1", "offf", "of", "yes"})
+    CHECK(read(text, "/own", nullptr, "/x", "/home/me").folder == "/own");
   const CacheSettings relative = read(nullptr, "here", nullptr, "/x", "/home/me");
   CHECK(relative.folder == "");
   CHECK_THAT(relative.warning, ContainsSubstring("WEFT_CACHE_DIR=here is no absolute path"));

@@ -20,9 +20,15 @@ void add_binary(Registry& ops) {
       GOLDEN_BINARY(div),
       GOLDEN_BINARY(floor_divide),
       GOLDEN_BINARY(remainder),
+      GOLDEN_BINARY(fmod),
       GOLDEN_BINARY(pow),
       GOLDEN_BINARY(maximum),
       GOLDEN_BINARY(minimum),
+      GOLDEN_BINARY(fmax),
+      GOLDEN_BINARY(fmin),
+      GOLDEN_BINARY(atan2),
+      GOLDEN_BINARY(hypot),
+      GOLDEN_BINARY(copysign),
       GOLDEN_BINARY(eq),
       GOLDEN_BINARY(ne),
       GOLDEN_BINARY(lt),
@@ -35,6 +41,8 @@ void add_binary(Registry& ops) {
       GOLDEN_BINARY(bitwise_and),
       GOLDEN_BINARY(bitwise_or),
       GOLDEN_BINARY(bitwise_xor),
+      GOLDEN_BINARY(left_shift),
+      GOLDEN_BINARY(right_shift),
       {"where",
        [](const Args& args, const Attrs&) -> Tensors {
          return std::visit(
@@ -42,6 +50,10 @@ void add_binary(Registry& ops) {
                return {weft::where(tensor_at(args, 0), x, y)};
              },
              args.at(1), args.at(2));
+       }},
+      {"lerp",
+       [](const Args& args, const Attrs&) -> Tensors {
+         return {weft::lerp(tensor_at(args, 0), tensor_at(args, 1), tensor_at(args, 2))};
        }},
       {"clamp",
        [](const Args& args, const Attrs& attrs) -> Tensors {

@@ -115,6 +115,11 @@ TEST_CASE("misuse of device names") {
   WRONG(DeviceError, ({name}), cuda::DeviceGuard(none));
   WRONG(DeviceError, ({std::to_string(none)}), cuda::device_name(none));
   WRONG(DeviceError, ({"-1"}), cuda::properties(-1));
+  for (const int far : {32768, 65536, 1 << 24}) {  // numbers whose low 16 bits are another GPU's
+    WRONG(DeviceError, ({"cuda:32767"}), zeros({2}, {.device = Device::cuda(far)}));
+    WRONG(DeviceError, ({"cuda:32767"}), cuda::set_device(far));
+    CHECK(Device::sim(far) != Device::sim(0));
+  }
   WRONG(ValueError, ({"sim::enable", "-1"}), sim::enable(-1));
   WRONG(ValueError, ({"sim::enable", "1000"}), sim::enable(1000));
 }
@@ -291,6 +296,20 @@ TEST_CASE("misuse of modules, optimisers and data") {
   WRONG(FileError, ({"read_idx", "no-such-file"}), data::read_idx("no-such-file"));
 }
 
+TEST_CASE("misuse of activations and bounds") {
+  const Tensor whole = tensor({1, 2}), x = ones({2, 3});
+  WRONG(DTypeError, ({"elu", "i64[2]", ".to(f32)"}), elu(whole));
+  WRONG(DTypeError, ({"leaky_relu", "i64[2]"}), whole.leaky_relu());
+  WRONG(DTypeError, ({"hardswish", "i64[2]"}), hardswish(whole));
+  WRONG(DTypeError, ({"hardsigmoid", "i64[2]"}), whole.hardsigmoid());
+  WRONG(ValueError, ({"clamp", "no bound"}), clamp(x, std::nullopt));
+  WRONG(ShapeError, ({"[2,3]", "[2]"}), clamp(x, tensor({1.0, 2.0})));
+  WRONG(ShapeError, ({"lerp", "[2,3]", "[2]"}), lerp(x, whole, 0.5));
+  WRONG(DTypeError, ({"left_shift", "f32"}), left_shift(x, 1));
+  WRONG(DTypeError, ({"right_shift", "f32"}), x.right_shift(1));
+  WRONG(DTypeError, ({"fmod", "bool"}), fmod(x > 0, x > 0));
+}
+
 TEST_CASE("misuse of shapes and names of dtypes") {
   const Tensor x = ones({2, 3});
   WRONG(ShapeError, ({"9"}), ones({1, 1, 1, 1, 1, 1, 1, 1, 1}));
@@ -307,5 +326,10 @@ TEST_CASE("misuse of shapes and names of dtypes") {
   WRONG(ValueError, ({"topk", "-1"}), x.topk(-1));
   WRONG(ValueError, ({"mean", "axis 0 is given twice"}), mean(x, {0, 0}));
   WRONG(DTypeError, ({"set_default_dtype", "i32"}), set_default_dtype(i32));
+  WRONG(ValueError, ({"set_numerics", "77", "strict"}), set_numerics(static_cast<Numerics>(77)));
+  WRONG(ValueError, ({"set_matmul_precision", "9", "tf32"}),
+        set_matmul_precision(static_cast<MatmulPrecision>(9)));
+  CHECK(numerics() == standard);
+  CHECK(matmul_precision() == MatmulPrecision::f32);
   CHECK(default_dtype() == f32);
 }

@@ -96,7 +96,7 @@ TEST_CASE("system report: the driver's version is read from its file", "[system]
 }
 
 TEST_CASE("system report: a machine with nothing", "[system]") {
-  const SystemReport report = of_nothing();
+  SystemReport report = of_nothing();
   CHECK(text_of(report) == nothing_text);
   const nlohmann::json json = json_of(report);
   CHECK(json["nvrtc"]["problem"] == "no NVRTC. Tried:\n  \"a\"\n  b");
@@ -104,6 +104,13 @@ TEST_CASE("system report: a machine with nothing", "[system]") {
   CHECK(json["gpus"].empty());
   CHECK(json["kernel_folder"]["usable"] == false);
   CHECK(json["verdict"] == report.verdict);
+  // Folders have any bytes for names: what is no UTF-8 is replaced, and the rest stays.
+  report.kernel_folder.path =
+      "/k\xc3\xa4se/\xff\xe2\x82\xac\xe2\x82/\xed\xa0\x80\xf0\x9f\x98\x80\xc0\xaf\xe4";
+  CHECK(json_of(report)["kernel_folder"]["path"] ==
+        "/k\xc3\xa4se/\xef\xbf\xbd\xe2\x82\xac\xef\xbf\xbd\xef\xbf\xbd/"
+        "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd"
+        "\xf0\x9f\x98\x80\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd");
 }
 
 TEST_CASE("system report: GPUs that can be used", "[system]") {
@@ -137,7 +144,9 @@ TEST_CASE("system report: a GPU that fails says so, the others are tried", "[sys
   CHECK(report.gpus[0].name == "Fake GPU 0");
   CHECK_THAT(report.gpus[0].problem, Catch::Matchers::ContainsSubstring("FAKE_ERROR"));
   CHECK(report.gpus[1].problem == "");
-  CHECK_THAT(report.verdict, Catch::Matchers::ContainsSubstring("but a trial failed on cuda:0"));
+  CHECK_THAT(report.verdict,
+             Catch::Matchers::StartsWith("not usable: a trial failed on cuda:0 (see above)"));
+  CHECK_THAT(report.gpus[0].problem, !Catch::Matchers::ContainsSubstring(".cpp"));
   CHECK_THAT(text_of(report), Catch::Matchers::ContainsSubstring("not usable: cuda:0: "));
 }
 

@@ -41,6 +41,24 @@ F remainder(F x, F y) {
   return rest != 0 && (rest < 0) != (y < 0) ? rest + y : rest;
 }
 
+/// PyTorch's: NaN where the quotient leaves the format F.
+template <class F>
+F truncated_remainder(F x, F y) {
+  return std::isinf(x / y) ? std::numeric_limits<F>::quiet_NaN() : std::fmod(x, y);
+}
+
+/// Step by step in the format F, from the nearer end.
+template <class F>
+F lerp(F from, F to, F weight) {
+  const F way = to - from;
+  if (std::fabs(weight) < F(0.5)) {
+    const F part = weight * way;
+    return from + part;
+  }
+  const F rest = F(1) - weight, part = way * rest;
+  return to - part;
+}
+
 /// PyTorch's, step by step in the format F: for great quotients it is not the rounded floor.
 template <class F>
 F floor_divide(F x, F y) {
@@ -65,10 +83,26 @@ std::optional<Real> float_unary(OpId op, Real x) {
     case OpId::relu: return x < 0 ? 0 : x;
     case OpId::rsqrt: return 1 / std::sqrt(x);
     case OpId::exp: return std::exp(x);
+    case OpId::exp2: return std::exp2(x);
+    case OpId::expm1: return std::expm1(x);
     case OpId::log: return std::log(x);
+    case OpId::log2: return std::log2(x);
+    case OpId::log10: return std::log10(x);
+    case OpId::log1p: return std::log1p(x);
     case OpId::sin: return std::sin(x);
     case OpId::cos: return std::cos(x);
+    case OpId::tan: return std::tan(x);
+    case OpId::asin: return std::asin(x);
+    case OpId::acos: return std::acos(x);
+    case OpId::atan: return std::atan(x);
+    case OpId::sinh: return std::sinh(x);
+    case OpId::cosh: return std::cosh(x);
     case OpId::tanh: return std::tanh(x);
+    case OpId::asinh: return std::asinh(x);
+    case OpId::acosh: return std::acosh(x);
+    case OpId::atanh: return std::atanh(x);
+    case OpId::erf: return std::erf(x);
+    case OpId::erfc: return std::erfc(x);
     case OpId::sigmoid: return 1 / (1 + std::exp(-x));
     default: return std::nullopt;
   }
@@ -82,20 +116,31 @@ std::optional<Real> float_binary(OpId op, Real x, Real y) {
     // Of equal ones, which zeros of two signs are, the second: as PyTorch.
     case OpId::maximum: return unordered ? nan : x > y ? x : y;
     case OpId::minimum: return unordered ? nan : x < y ? x : y;
+    // Of equal ones the first.
+    case OpId::fmax: return std::isnan(x) || y > x ? y : x;
+    case OpId::fmin: return std::isnan(x) || y < x ? y : x;
+    case OpId::atan2: return std::atan2(x, y);
+    case OpId::hypot: return std::hypot(x, y);
+    case OpId::copysign: return std::copysign(x, y);
+    default: return std::nullopt;
+  }
+}
+
+/// Ops that are defined by their steps in the format F.
+template <class F>
+std::optional<Real> stepwise(OpId op, Real x, Real y) {
+  const auto a = static_cast<F>(x), b = static_cast<F>(y);
+  switch (op) {
+    case OpId::floor_divide: return floor_divide(a, b);
+    case OpId::remainder: return remainder(a, b);
+    case OpId::fmod: return truncated_remainder(a, b);
     default: return std::nullopt;
   }
 }
 
 std::optional<Real> float_op(OpId op, DType dtype, Real x, Real y) {
-  if (op == OpId::floor_divide || op == OpId::remainder) {
-    const bool floors = op == OpId::floor_divide;
-    if (dtype == DType::f64) {
-      const auto a = static_cast<double>(x), b = static_cast<double>(y);
-      return floors ? floor_divide(a, b) : remainder(a, b);
-    }
-    const auto a = static_cast<float>(x), b = static_cast<float>(y);
-    return floors ? floor_divide(a, b) : remainder(a, b);
-  }
+  if (const auto r = dtype == DType::f64 ? stepwise<double>(op, x, y) : stepwise<float>(op, x, y))
+    return r;
   if (dtype == DType::f64) {
     if (const auto r = basic(op, static_cast<double>(x), static_cast<double>(y))) return Real{*r};
   } else if (const auto r = basic(op, x, y)) {
@@ -163,6 +208,9 @@ std::optional<Int> int_binary(OpId op, Int x, Int y) {
     case OpId::pow: return int_pow(x, y);
     case OpId::maximum: return x > y ? x : y;
     case OpId::minimum: return x < y ? x : y;
+    case OpId::fmax: return x > y ? x : y;
+    case OpId::fmin: return x < y ? x : y;
+    case OpId::fmod: return y == 0 || y == -1 ? 0 : x % y;
     case OpId::bitwise_and: return x & y;
     case OpId::bitwise_or: return x | y;
     case OpId::bitwise_xor: return x ^ y;
@@ -170,7 +218,15 @@ std::optional<Int> int_binary(OpId op, Int x, Int y) {
   }
 }
 
+/// Shifts by what the dtype does not have leave nothing, or the sign.
+Int shifted(OpId op, Int x, Int y) {
+  const bool all = y < 0 || y > 63;
+  if (op == OpId::right_shift) return x >> (all ? 63 : y);
+  return all ? 0 : wrapped(bits(x) << y);
+}
+
 std::optional<Int> int_op(OpId op, DType dtype, Int x, Int y) {
+  if (op == OpId::left_shift || op == OpId::right_shift) return shifted(op, x, y);
   if (op == OpId::bitwise_not) return dtype == DType::bool_ ? (x == 0 ? 1 : 0) : ~x;
   if (const auto r = int_unary(op, x)) return r;
   return int_binary(op, x, y);
@@ -219,6 +275,14 @@ void element(Step& step, std::int64_t i, const std::vector<std::int64_t>& offset
     const std::size_t chosen = x.real(ix) != 0 ? 1 : 2;
     return out.copy_element(i, step.in(chosen), offsets[chosen]);
   }
+  if (op == OpId::lerp) {
+    const Real from = x.real(ix), to = step.in(1).real(offsets[1]), weight = y.real(iy);
+    if (x.dtype == DType::f64)
+      return out.set_real(i, lerp(static_cast<double>(from), static_cast<double>(to),
+                                  static_cast<double>(weight)));
+    return out.set_real(i, lerp(static_cast<float>(from), static_cast<float>(to),
+                                static_cast<float>(weight)));
+  }
   if (const auto answer = question(op, x.real(ix), y.real(iy)))
     return out.set_integer(i, *answer ? 1 : 0);
   if (is_floating(x.dtype))
@@ -234,7 +298,7 @@ bool interpret_pointwise(Step& step) {
     step.out() = convert(step.in(0), step.out().dtype);
     return true;
   }
-  if (op != OpId::where && !question(op, 0, 0) && !float_op(op, DType::f32, 1, 1) &&
+  if (op != OpId::where && op != OpId::lerp && !question(op, 0, 0) && !float_op(op, DType::f32, 1, 1) &&
       !int_op(op, DType::i32, 1, 1))
     return false;
   check_dtypes(step);

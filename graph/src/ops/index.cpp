@@ -112,6 +112,11 @@ std::pair<std::int64_t, std::int64_t> range_of(DType dtype) noexcept {
 
 /// By comparison, so that a value at the bound keeps its gradient and a NaN stays.
 Tensor bounded(const Tensor& x, Operand bound, bool is_low, Where at) {
+  if (!bound.is_number()) {
+    const Tensor limit{Handle(bound.ref())};
+    const Tensor outside = is_low ? lt({x, at}, bound) : gt({x, at}, bound);
+    return where(bitwise_or({outside, at}, {isnan({limit, at}), at}), bound, {x, at});
+  }
   const DType dtype = x.dtype(at);
   if (bound.number() == Operand::Number::decimal && std::isnan(bound.decimal()))
     return maximum({x, at}, bound);
@@ -235,15 +240,15 @@ Tensor masked_fill(const TensorArg& x, const TensorArg& mask, const Operand& val
   return where(mask, {cast(value, spec.dtype), at}, x);
 }
 
-Tensor clamp(const TensorArg& x, const OptionalNumber& low, const OptionalNumber& high) {
+Tensor clamp(const TensorArg& x, const OptionalOperand& low, const OptionalOperand& high) {
   const Where at = x.at();
   defined(x, "clamp");
-  if (!low.number() && !high.number())
+  if (!low.operand() && !high.operand())
     fail<ValueError>(at,
                      "clamp: no bound is given: " + describe(x.ref()) + "; give low, high or both");
   Tensor result = tensor_of(x);
-  if (low.number()) result = bounded(result, *low.number(), true, at);
-  if (high.number()) result = bounded(result, *high.number(), false, at);
+  if (low.operand()) result = bounded(result, *low.operand(), true, at);
+  if (high.operand()) result = bounded(result, *high.operand(), false, at);
   return result;
 }
 

@@ -241,12 +241,32 @@ Tensor TensorMethods<Self>::log_softmax(std::int64_t axis, Where at) const {
 }
 WEFT_METHOD(Tensor, log_softmax(std::int64_t, Where) const)
 
+#define WEFT_ACTIVATION(name)                                                                      \
+  template <class Self>                                                                            \
+  Tensor TensorMethods<Self>::name(Where at) const {                                               \
+    return weft::name(self(at));                                                                   \
+  }                                                                                                \
+  WEFT_METHOD(Tensor, name(Where) const)
+WEFT_ACTIVATION(relu6)
+WEFT_ACTIVATION(hardsigmoid)
+WEFT_ACTIVATION(hardswish)
+#undef WEFT_ACTIVATION
+#define WEFT_ACTIVATION(name)                                                                      \
+  template <class Self>                                                                            \
+  Tensor TensorMethods<Self>::name(double parameter, Where at) const {                             \
+    return weft::name(self(at), parameter);                                                        \
+  }                                                                                                \
+  WEFT_METHOD(Tensor, name(double, Where) const)
+WEFT_ACTIVATION(elu)
+WEFT_ACTIVATION(leaky_relu)
+#undef WEFT_ACTIVATION
+
 template <class Self>
-Tensor TensorMethods<Self>::clamp(const OptionalNumber& low, const OptionalNumber& high,
+Tensor TensorMethods<Self>::clamp(const OptionalOperand& low, const OptionalOperand& high,
                                   Where at) const {
   return weft::clamp(self(at), low, high);
 }
-WEFT_METHOD(Tensor, clamp(const OptionalNumber&, const OptionalNumber&, Where) const)
+WEFT_METHOD(Tensor, clamp(const OptionalOperand&, const OptionalOperand&, Where) const)
 
 template <class Self>
 Tensor TensorMethods<Self>::masked_fill(const TensorArg& mask, const Operand& value) const {
@@ -268,6 +288,12 @@ WEFT_METHOD(Tensor, masked_fill(const TensorArg&, const Operand&) const)
     return weft::name(self(other.at()), other);                                                    \
   }                                                                                                \
   WEFT_METHOD(Tensor, name(const Operand&) const)
+#define WEFT_METHOD_3(name)                                                                        \
+  template <class Self>                                                                            \
+  Tensor TensorMethods<Self>::name(const Operand& y, const Operand& z) const {                     \
+    return weft::name(self(y.at()), y, z);                                                         \
+  }                                                                                                \
+  WEFT_METHOD(Tensor, name(const Operand&, const Operand&) const)
 #define WEFT_OP_POINTWISE(name, arity, rule, ...) WEFT_METHOD_##rule(name, arity)
 #define WEFT_METHOD_arithmetic(name, arity) WEFT_METHOD_##arity(name)
 #define WEFT_METHOD_numeric(name, arity) WEFT_METHOD_##arity(name)

@@ -85,6 +85,8 @@ Tensor operator>=(const Operand& x, const Operand& y) { return two(OpId::ge, x, 
 Tensor operator&(const Operand& x, const Operand& y) { return two(OpId::bitwise_and, x, y); }
 Tensor operator|(const Operand& x, const Operand& y) { return two(OpId::bitwise_or, x, y); }
 Tensor operator^(const Operand& x, const Operand& y) { return two(OpId::bitwise_xor, x, y); }
+Tensor operator<<(const Operand& x, const Operand& y) { return two(OpId::left_shift, x, y); }
+Tensor operator>>(const Operand& x, const Operand& y) { return two(OpId::right_shift, x, y); }
 Tensor operator-(const TensorArg& x) { return one(OpId::neg, x); }
 Tensor operator!(const TensorArg& x) { return one(OpId::logical_not, x); }
 Tensor operator~(const TensorArg& x) { return one(OpId::bitwise_not, x); }
@@ -97,5 +99,7 @@ Tensor& operator%=(Tensor& x, const Operand& y) { return x = two(OpId::remainder
 Tensor& operator&=(Tensor& x, const Operand& y) { return x = two(OpId::bitwise_and, {x, y.at()}, y); }
 Tensor& operator|=(Tensor& x, const Operand& y) { return x = two(OpId::bitwise_or, {x, y.at()}, y); }
 Tensor& operator^=(Tensor& x, const Operand& y) { return x = two(OpId::bitwise_xor, {x, y.at()}, y); }
+Tensor& operator<<=(Tensor& x, const Operand& y) { return x = two(OpId::left_shift, {x, y.at()}, y); }
+Tensor& operator>>=(Tensor& x, const Operand& y) { return x = two(OpId::right_shift, {x, y.at()}, y); }
 
 }  // namespace weft

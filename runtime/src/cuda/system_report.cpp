@@ -64,6 +64,7 @@ KernelFolderReport report_folder() {
 /// A kernel of the GPU's own: made, compiled or found, run, and read back.
 std::string try_gpu_out(int index) {
   try {
+    const detail::LineOf nowhere(detail::no_place);
     const Device device = Device::cuda(index);
     const On scope(device);
     const float got = (full({1}, 20.0f, {.device = device}) + 1.0f).item<float>();
@@ -106,10 +107,10 @@ std::string verdict_of(const SystemReport& report, const detail::NvrtcInfo& nvrt
     if (!gpu.problem.empty())
       failed += (failed.empty() ? "" : ", ") + Device::cuda(gpu.index).str();
   }
-  std::string verdict = detail::compatibility(
+  const std::string parts = detail::compatibility(
       {report.driver_cuda_version, nvrtc.version, nvrtc.architectures, capabilities});
-  if (!failed.empty()) verdict += "; but a trial failed on " + failed;
-  return verdict;
+  if (failed.empty()) return parts;
+  return "not usable: a trial failed on " + failed + " (see above). By their versions: " + parts;
 }
 
 }  // namespace

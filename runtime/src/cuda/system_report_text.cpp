@@ -1,4 +1,5 @@
 // A system report as text and as JSON.
+#include <algorithm>
 #include <array>
 #include <cstdio>
 #include <iomanip>
@@ -60,10 +61,37 @@ void gpu_line(std::ostream& out, const GpuReport& gpu) {
       << (gpu.problem.empty() ? "usable" : "not usable: " + indented(gpu.problem)) << '\n';
 }
 
-/// A JSON string.
+/// Bytes of the UTF-8 character that the text begins with; 0 where it begins with none (RFC 3629).
+std::size_t character_size(std::string_view text) {
+  const auto byte = [text](std::size_t i) { return static_cast<unsigned char>(text[i]); };
+  const unsigned first = byte(0);
+  const std::size_t size = first < 0x80   ? 1
+                           : first < 0xc2 ? 0
+                           : first < 0xe0 ? 2
+                           : first < 0xf0 ? 3
+                           : first < 0xf5 ? 4
+                                          : 0;
+  if (size == 0 || size > text.size()) return 0;
+  for (std::size_t i = 1; i < size; ++i)
+    if ((byte(i) & 0xc0) != 0x80) return 0;
+  const bool wrong = size > 2 && ((first == 0xe0 && byte(1) < 0xa0) ||   // too long a form
+                                  (first == 0xed && byte(1) >= 0xa0) ||  // half of a pair
+                                  (first == 0xf0 && byte(1) < 0x90) ||   // too long a form
+                                  (first == 0xf4 && byte(1) >= 0x90));   // beyond the last
+  return wrong ? 0 : size;
+}
+
+/// A JSON string. A byte of a path that is no UTF-8 becomes the replacement character.
 std::string quoted(const std::string& text) {
   std::string result = "\"";
-  for (const char c : text) {
+  for (std::size_t at = 0; at < text.size();) {
+    const char c = text[at];
+    const std::size_t size = character_size(std::string_view(text).substr(at));
+    at += std::max<std::size_t>(size, 1);
+    if (size != 1) {
+      result += size == 0 ? "\\ufffd" : text.substr(at - size, size);
+      continue;
+    }
     if (c == '"' || c == '\\') {
       result += '\\';
       result += c;

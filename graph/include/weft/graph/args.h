@@ -89,30 +89,32 @@ class Operand : public TensorArg {
   };
 };
 
-/// A number or none, for bounds; integers stay exact. A std::optional<double> with a whole number
+/// A tensor, a number or none, for bounds; integers stay exact. A std::optional<double> with a whole number
 /// counts as that integer, as its type may say no more than that there can be none.
-class OptionalNumber {
+class OptionalOperand {
  public:
-  OptionalNumber(std::nullopt_t) noexcept {}
+  OptionalOperand(std::nullopt_t) noexcept {}
+  OptionalOperand(const Tensor& tensor, Where at = {}) : operand_(Operand(tensor, at)) {}
+  OptionalOperand(const Variable& variable, Where at = {}) : operand_(Operand(variable, at)) {}
   template <class T>
     requires std::is_arithmetic_v<T>
-  OptionalNumber(T value, Where at = {}) : number_(Operand(value, at)) {}
+  OptionalOperand(T value, Where at = {}) : operand_(Operand(value, at)) {}
   template <class T>
     requires std::is_arithmetic_v<T>
-  OptionalNumber(const std::optional<T>& value, Where at = {}) {
+  OptionalOperand(const std::optional<T>& value, Where at = {}) {
     if (!value) return;
     if constexpr (std::is_floating_point_v<T>)
       if (*value >= -0x1p63 && *value < 0x1p63 &&
           static_cast<T>(static_cast<std::int64_t>(*value)) == *value) {
-        number_.emplace(static_cast<std::int64_t>(*value), at);
+        operand_.emplace(static_cast<std::int64_t>(*value), at);
         return;
       }
-    number_.emplace(*value, at);
+    operand_.emplace(*value, at);
   }
-  const std::optional<Operand>& number() const noexcept { return number_; }
+  const std::optional<Operand>& operand() const noexcept { return operand_; }
 
  private:
-  std::optional<Operand> number_;
+  std::optional<Operand> operand_;
 };
 
 /// Several tensors: one, braces, or a vector of Tensors or Variables.

@@ -20,8 +20,10 @@ enum class DeviceKind : std::uint8_t { cpu, cuda, sim, automatic };
 class Device {
  public:
   constexpr Device() noexcept = default;
+  /// An index beyond those of devices (-1 to 32767) is taken as the nearest, which no machine has.
   constexpr Device(DeviceKind kind, int index) noexcept
-      : kind_(kind), index_(static_cast<std::int16_t>(index)) {}
+      : kind_(kind),
+        index_(static_cast<std::int16_t>(index < -1 ? -1 : index > 32767 ? 32767 : index)) {}
   /// "cpu", "cuda" (the calling thread's current one), "cuda:N", "sim:N"; else DeviceError.
   template <std::convertible_to<std::string_view> S>
   Device(const S& text, Where at = {}) : Device(parse(text, at)) {}

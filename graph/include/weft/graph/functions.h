@@ -109,9 +109,21 @@ Tensor eye(std::int64_t n, std::optional<std::int64_t> m = std::nullopt,
 
 /// x in another dtype: floats to integers truncate, NaN gives 0, out of range saturates.
 Tensor cast(const TensorArg& x, DType dtype);
-/// low where below, high where above; a bound of std::nullopt is none. NaN stays NaN.
-Tensor clamp(const TensorArg& x, const OptionalNumber& low,
-             const OptionalNumber& high = std::nullopt);
+/// low where below, high where above: numbers, or tensors that broadcast; a bound of std::nullopt is
+/// none. A NaN in x or in a bound stays. ValueError where both are none.
+Tensor clamp(const TensorArg& x, const OptionalOperand& low,
+             const OptionalOperand& high = std::nullopt);
+/// x where above 0, else alpha * (e to the x, less 1). Clevert et al., 2015. DTypeError, as for those
+/// below, where x is not floating.
+Tensor elu(const TensorArg& x, double alpha = 1.0);
+/// x where above 0, else x * slope.
+Tensor leaky_relu(const TensorArg& x, double slope = 0.01);
+/// x between 0 and 6; any dtype.
+Tensor relu6(const TensorArg& x);
+/// (x + 3) / 6, between 0 and 1.
+Tensor hardsigmoid(const TensorArg& x);
+/// x * hardsigmoid(x). Howard et al., Searching for MobileNetV3, 2019.
+Tensor hardswish(const TensorArg& x);
 /// value where the bool mask is true, else x.
 Tensor masked_fill(const TensorArg& x, const TensorArg& mask, const Operand& value);
 
@@ -129,6 +141,8 @@ Tensor operator>=(const Operand& x, const Operand& y);
 Tensor operator&(const Operand& x, const Operand& y);
 Tensor operator|(const Operand& x, const Operand& y);
 Tensor operator^(const Operand& x, const Operand& y);
+Tensor operator<<(const Operand& x, const Operand& y);
+Tensor operator>>(const Operand& x, const Operand& y);
 Tensor operator-(const TensorArg& x);
 Tensor operator!(const TensorArg& x);
 Tensor operator~(const TensorArg& x);
@@ -141,6 +155,8 @@ Tensor& operator%=(Tensor& x, const Operand& y);
 Tensor& operator&=(Tensor& x, const Operand& y);
 Tensor& operator|=(Tensor& x, const Operand& y);
 Tensor& operator^=(Tensor& x, const Operand& y);
+Tensor& operator<<=(Tensor& x, const Operand& y);
+Tensor& operator>>=(Tensor& x, const Operand& y);
 Variable& operator+=(Variable& x, const Operand& y);
 Variable& operator-=(Variable& x, const Operand& y);
 Variable& operator*=(Variable& x, const Operand& y);
@@ -149,6 +165,8 @@ Variable& operator%=(Variable& x, const Operand& y);
 Variable& operator&=(Variable& x, const Operand& y);
 Variable& operator|=(Variable& x, const Operand& y);
 Variable& operator^=(Variable& x, const Operand& y);
+Variable& operator<<=(Variable& x, const Operand& y);
+Variable& operator>>=(Variable& x, const Operand& y);
 
 /// Same shape and all elements equal; waits. Dtypes are promoted.
 bool equal(const TensorArg& x, const TensorArg& y);

@@ -3,6 +3,8 @@
 
 #include <cstdint>
 
+#include <weft/graph/error.h>
+
 namespace weft {
 
 /// standard: IEEE arithmetic with one rounding an operation, as written; point-wise results, sums,
@@ -26,10 +28,10 @@ inline constexpr MatmulPrecision tf32 = MatmulPrecision::tf32;
 
 /// For all work of the process that is started from now on, on any thread; what was recorded before
 /// but not yet started is included. Part of what a plan is cached by: a change plans again, and
-/// changing back finds the old plans.
-void set_numerics(Numerics mode) noexcept;
+/// changing back finds the old plans. ValueError for a number that is none of the modes.
+void set_numerics(Numerics mode, Where at = {});
 Numerics numerics() noexcept;
-void set_matmul_precision(MatmulPrecision precision) noexcept;
+void set_matmul_precision(MatmulPrecision precision, Where at = {});
 MatmulPrecision matmul_precision() noexcept;
 
 }  // namespace weft

@@ -129,13 +129,18 @@ class TensorMethods {
                                  Where at = {}) const;
   Tensor softmax(std::int64_t axis, Where at = {}) const;
   Tensor log_softmax(std::int64_t axis, Where at = {}) const;
-  Tensor clamp(const OptionalNumber& low, const OptionalNumber& high = std::nullopt,
+  Tensor elu(double alpha = 1.0, Where at = {}) const;
+  Tensor leaky_relu(double slope = 0.01, Where at = {}) const;
+  Tensor relu6(Where at = {}) const;
+  Tensor hardsigmoid(Where at = {}) const;
+  Tensor hardswish(Where at = {}) const;
+  Tensor clamp(const OptionalOperand& low, const OptionalOperand& high = std::nullopt,
                Where at = {}) const;
   Tensor masked_fill(const TensorArg& mask, const Operand& value) const;
 
 #define WEFT_METHOD_1(name) Tensor name(Where at = {}) const;
 #define WEFT_METHOD_2(name) Tensor name(const Operand& other) const;
-#define WEFT_METHOD_3(name)
+#define WEFT_METHOD_3(name) Tensor name(const Operand& y, const Operand& z) const;
 #define WEFT_OP_POINTWISE(name, arity, rule, ...) WEFT_METHOD_##rule(name, arity)
 #define WEFT_METHOD_arithmetic(name, arity) WEFT_METHOD_##arity(name)
 #define WEFT_METHOD_numeric(name, arity) WEFT_METHOD_##arity(name)
