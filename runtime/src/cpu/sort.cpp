@@ -2,7 +2,6 @@
 #include "cpu/sort.h"
 
 #include <algorithm>
-#include <bit>
 #include <cstring>
 
 #include "cpu/host.h"
@@ -13,20 +12,6 @@
 
 namespace weft::detail {
 namespace {
-
-// Numbers whose unsigned order is that of the elements: NaN greatest, both zeros equal.
-std::uint64_t order_of(float x) {
-  if (x != x) return ~std::uint64_t{0};
-  const auto bits = std::bit_cast<std::uint32_t>(x == 0 ? 0.0f : x);
-  return bits >> 31 ? static_cast<std::uint32_t>(~bits) : bits | 0x80000000u;
-}
-std::uint64_t order_of(double x) {
-  if (x != x) return ~std::uint64_t{0};
-  const auto bits = std::bit_cast<std::uint64_t>(x == 0 ? 0.0 : x);
-  return bits >> 63 ? ~bits : bits | 1ull << 63;
-}
-std::uint64_t order_of(std::int32_t x) { return static_cast<std::uint32_t>(x) ^ 0x80000000u; }
-std::uint64_t order_of(std::int64_t x) { return static_cast<std::uint64_t>(x) ^ 1ull << 63; }
 
 template <class T>
 void make_keys(KeyedIndex* keys, const void* values, std::int64_t n, bool greatest) {
