@@ -109,3 +109,31 @@ TEST_CASE("cpu scans: extremes of long lines and of columns") {
       }
     }
 }
+
+TEST_CASE("cpu sorting: long lines, by digits, are in a stable order") {
+  for (const DType dtype : {DType::f16, DType::f32, DType::f64, DType::i8, DType::i64, DType::bool_})
+    for (const std::int64_t n : {255, 256, 3000, 20000})
+      for (const std::int64_t descending : {0, 1}) {
+        const Array x(dtype, {2, n}, [&](auto i) {
+          if (is_floating(dtype) && i % 97 == 5) return double(NAN);
+          return as_element(dtype, double(i * 7919 % 1009 - (is_floating(dtype) ? 500 : 0)));
+        });
+        Array values(dtype, {2, n}), indices(DType::i64, {2, n});
+        TestStep step(OpId::sort, {n, 1, descending});
+        step.inputs = {x.dense()};
+        step.outputs = {values.dense(), indices.dense()};
+        step.run();
+        const auto is_before = [](double a, double b) {
+          return !std::isnan(a) && (std::isnan(b) || a < b);
+        };
+        for (std::int64_t i = 0; i < 2 * n; ++i) {
+          const std::int64_t line = i / n * n, at = static_cast<std::int64_t>(indices[i]);
+          REQUIRE((values[i] == x[line + at] || std::isnan(x[line + at])));
+          if (i % n == 0) continue;
+          const double a = values[i - 1], b = values[i];
+          REQUIRE_FALSE((descending ? is_before(a, b) : is_before(b, a)));
+          const bool are_equal = !is_before(a, b) && !is_before(b, a);
+          REQUIRE((!are_equal || indices[i - 1] < indices[i]));
+        }
+      }
+}

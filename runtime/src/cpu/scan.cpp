@@ -43,16 +43,18 @@ class Scanner {
     const std::size_t row = static_cast<std::size_t>(x_.width(block)) * size_;
     const Scratch ends(static_cast<std::size_t>(chunks_) * row);
     if (chunks_ > 1) {
-      for_each_chunk(chunks_ - 1, in_parallel, [&](std::int64_t c, char* values, char* results) {
-        scan(block, c, nullptr, values, results);
-        std::memcpy(ends.bytes() + static_cast<std::size_t>(c) * row,
-                    results + (scan_chunk - 1) * row, row);
+      for_each_chunk(chunks_ - 1, in_parallel, [&](std::int64_t c, char* values, char*) {
+        char* const end = ends.bytes() + static_cast<std::size_t>(c) * row;
+        x_.read(block, c * scan_chunk, scan_chunk, values);
+        first_(nullptr, values, scan_chunk, x_.width(block), nullptr, end);
       });
       scan_ends(ends.bytes(), chunks_ - 1, x_.width(block));
     }
     for_each_chunk(chunks_, in_parallel, [&](std::int64_t c, char* values, char* results) {
       const char* before = c > 0 ? ends.bytes() + static_cast<std::size_t>(c - 1) * row : nullptr;
-      const std::int64_t n = scan(block, c, before, values, results);
+      const std::int64_t n = std::min<std::int64_t>(scan_chunk, x_.length - c * scan_chunk);
+      x_.read(block, c * scan_chunk, n, values);
+      first_(results, values, n, x_.width(block), before, nullptr);
       x_.write(out_, block, c * scan_chunk, n, accumulator_, results);
     });
   }
@@ -74,14 +76,6 @@ class Scanner {
       some(0, count);
   }
 
-  std::int64_t scan(std::int64_t block, std::int64_t c, const void* before, void* values,
-                    void* results) const {
-    const std::int64_t n = std::min<std::int64_t>(scan_chunk, x_.length - c * scan_chunk);
-    x_.read(block, c * scan_chunk, n, values);
-    first_(results, values, n, x_.width(block), before);
-    return n;
-  }
-
   // `count` rows of accumulators, in place.
   void scan_ends(char* rows, std::int64_t count, std::int64_t width) const {
     const std::size_t row = static_cast<std::size_t>(width) * size_;
@@ -91,19 +85,17 @@ class Scanner {
     const auto rows_of = [&](std::int64_t c) {
       return std::min<std::int64_t>(scan_chunk, count - c * scan_chunk);
     };
-    if (count <= scan_chunk) return later_(rows, rows, count, width, nullptr);
+    if (count <= scan_chunk) return later_(rows, rows, count, width, nullptr, nullptr);
     const std::int64_t chunks = (count + scan_chunk - 1) / scan_chunk;
     const Scratch ends(static_cast<std::size_t>(chunks) * row);
-    const Scratch results(scan_chunk * row);
-    for (std::int64_t c = 0; c + 1 < chunks; ++c) {
-      later_(results.as(), chunk(c), scan_chunk, width, nullptr);
-      std::memcpy(ends.bytes() + static_cast<std::size_t>(c) * row,
-                  results.bytes() + (scan_chunk - 1) * row, row);
-    }
+    const auto end = [&](std::int64_t c) {
+      return ends.bytes() + static_cast<std::size_t>(c) * row;
+    };
+    for (std::int64_t c = 0; c + 1 < chunks; ++c)
+      later_(nullptr, chunk(c), scan_chunk, width, nullptr, end(c));
     scan_ends(ends.bytes(), chunks - 1, width);
     for (std::int64_t c = 0; c < chunks; ++c)
-      later_(chunk(c), chunk(c), rows_of(c), width,
-             c > 0 ? ends.bytes() + static_cast<std::size_t>(c - 1) * row : nullptr);
+      later_(chunk(c), chunk(c), rows_of(c), width, c > 0 ? end(c - 1) : nullptr, nullptr);
   }
 
   const LineBlocks x_;

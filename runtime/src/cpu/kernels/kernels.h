@@ -56,9 +56,10 @@ enum Scan : int { scan_sum, scan_prod, scan_logsumexp, scan_count };
 /// Scans compute in the class of their operand; sums and products of i32 in i64; logs of sums exist
 /// in floats alone. x has `rows` <= scan_chunk rows of `columns` <= scan_columns lines, side by side;
 /// the result is as large and may be x where it is of the same class. `before`, a row or null, is
-/// what stands before the chunk.
+/// what stands before the chunk. `end`, a row or null, gets the last row without that; with an end
+/// alone, the result may be null.
 using ScanFn = void (*)(void* result, const void* x, int64_t rows, int64_t columns,
-                        const void* before);
+                        const void* before, void* end);
 
 /// The extreme element of a sequence and the index of its first occurrence; NaN is the extreme of
 /// both kinds. `best` is an element of the operand's class.

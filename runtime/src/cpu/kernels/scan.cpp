@@ -26,6 +26,9 @@ struct LogSumExp {
   }
 };
 
+template <class Op, class T>
+using AccumulatorOf = typename Op::template Accumulator<T>::type;
+
 // r[j] = before[j] ⊕ x[j], in place too.
 template <class Op, class A>
 inline __attribute__((always_inline)) void put_before(A* r, const A* before, const A* x,
@@ -34,43 +37,119 @@ inline __attribute__((always_inline)) void put_before(A* r, const A* before, con
   for (int64_t j = 0; j < n; ++j) r[j] = Op::apply(before[j], x[j]);
 }
 
-template <class Op, class T>
-inline __attribute__((always_inline)) void scan_rows(
-    typename Op::template Accumulator<T>::type* r, const T* x, int64_t rows, int64_t n,
-    const typename Op::template Accumulator<T>::type* before) {
-  using A = typename Op::template Accumulator<T>::type;
-  A lane_ends[scan_lanes * scan_columns];
-  int64_t lanes = 0;
-  for (int64_t first = 0; first < rows; first += scan_lane, ++lanes) {
-    const int64_t end = first + scan_lane < rows ? first + scan_lane : rows;
-    WEFT_EACH
-    for (int64_t j = 0; j < n; ++j) r[first * n + j] = static_cast<A>(x[first * n + j]);
-    for (int64_t i = first + 1; i < end; ++i) {
-      WEFT_EACH
-      for (int64_t j = 0; j < n; ++j)
-        r[i * n + j] = Op::apply(r[(i - 1) * n + j], static_cast<A>(x[i * n + j]));
-    }
-    for (int64_t j = 0; j < n; ++j) lane_ends[lanes * n + j] = r[(end - 1) * n + j];
-  }
+// The lanes' results become those of all lanes up to each; `end` gets that of the last.
+template <class Op, class A>
+inline __attribute__((always_inline)) void scan_ends(A* ends, int64_t lanes, int64_t n, A* end) {
+  A* const last = ends + (lanes - 1) * n;
+  if (end)
+    for (int64_t j = 0; j < n; ++j) end[j] = last[j];
   for (int64_t h = 1; h < lanes; h *= 2)
     for (int64_t l = lanes - 1; l >= h; --l)
-      put_before<Op>(lane_ends + l * n, lane_ends + (l - h) * n, lane_ends + l * n, n);
-  for (int64_t i = scan_lane; i < rows; ++i)
-    put_before<Op>(r + i * n, lane_ends + (i / scan_lane - 1) * n, r + i * n, n);
-  if (!before) return;
-  for (int64_t i = 0; i < rows; ++i) put_before<Op>(r + i * n, before, r + i * n, n);
+      put_before<Op>(ends + l * n, ends + (l - h) * n, ends + l * n, n);
+  // Not what doubling gave: what an element of the last lane is made of.
+  if (end && lanes > 1) put_before<Op>(end, last - n, end, n);
+}
+
+// ---- one line
+
+// `count` lanes side by side, so that their additions overlap.
+template <class Op, class T, bool stores, int count>
+inline __attribute__((always_inline)) void scan_lanes_of(AccumulatorOf<Op, T>* r, const T* x,
+                                                         int64_t n, AccumulatorOf<Op, T>* ends) {
+  using A = AccumulatorOf<Op, T>;
+  A a[count];
+  for (int k = 0; k < count; ++k) {
+    a[k] = static_cast<A>(x[k * scan_lane]);
+    if (stores) r[k * scan_lane] = a[k];
+  }
+  for (int64_t i = 1; i < n; ++i)
+    for (int k = 0; k < count; ++k) {
+      a[k] = Op::apply(a[k], static_cast<A>(x[k * scan_lane + i]));
+      if (stores) r[k * scan_lane + i] = a[k];
+    }
+  for (int k = 0; k < count; ++k) ends[k] = a[k];
+}
+
+template <class Op, class T, bool stores>
+void scan_line(AccumulatorOf<Op, T>* r, const T* x, int64_t rows,
+               const AccumulatorOf<Op, T>* before, AccumulatorOf<Op, T>* end) {
+  using A = AccumulatorOf<Op, T>;
+  constexpr int together = 8;
+  A ends[scan_lanes];
+  int64_t lanes = 0;
+  for (; (lanes + together) * scan_lane <= rows; lanes += together)
+    scan_lanes_of<Op, T, stores, together>(stores ? r + lanes * scan_lane : r,
+                                           x + lanes * scan_lane, scan_lane, ends + lanes);
+  for (; lanes * scan_lane < rows; ++lanes) {
+    const int64_t first = lanes * scan_lane, n = rows - first;
+    scan_lanes_of<Op, T, stores, 1>(stores ? r + first : r, x + first,
+                                    n < scan_lane ? n : scan_lane, ends + lanes);
+  }
+  scan_ends<Op>(ends, lanes, 1, end);
+  if (!stores) return;
+  for (int64_t l = 0; l < lanes; ++l) {
+    A* lane = r + l * scan_lane;
+    const int64_t rest = rows - l * scan_lane, n = rest < scan_lane ? rest : scan_lane;
+    if (l > 0) {
+      const A a = ends[l - 1];
+      WEFT_EACH
+      for (int64_t i = 0; i < n; ++i) lane[i] = Op::apply(a, lane[i]);
+    }
+    if (!before) continue;
+    const A a = *before;
+    WEFT_EACH
+    for (int64_t i = 0; i < n; ++i) lane[i] = Op::apply(a, lane[i]);
+  }
+}
+
+// ---- lines side by side
+
+template <class Op, class T, bool stores>
+void scan_columns_of(AccumulatorOf<Op, T>* r, const T* x, int64_t rows, int64_t n,
+                     const AccumulatorOf<Op, T>* before, AccumulatorOf<Op, T>* end) {
+  using A = AccumulatorOf<Op, T>;
+  A ends[scan_lanes * scan_columns];
+  int64_t lanes = 0;
+  for (int64_t first = 0; first < rows; first += scan_lane, ++lanes) {
+    const int64_t stop = first + scan_lane < rows ? first + scan_lane : rows;
+    A* const a = ends + lanes * n;
+    for (int64_t i = first; i < stop; ++i) {
+      const T* row = x + i * n;
+      if (i == first) {
+        WEFT_EACH
+        for (int64_t j = 0; j < n; ++j) a[j] = static_cast<A>(row[j]);
+      } else {
+        WEFT_EACH
+        for (int64_t j = 0; j < n; ++j) a[j] = Op::apply(a[j], static_cast<A>(row[j]));
+      }
+      if (stores) {
+        WEFT_EACH
+        for (int64_t j = 0; j < n; ++j) r[i * n + j] = a[j];
+      }
+    }
+  }
+  scan_ends<Op>(ends, lanes, n, end);
+  if (!stores) return;
+  for (int64_t i = 0; i < rows; ++i) {
+    if (i >= scan_lane)
+      put_before<Op>(r + i * n, ends + (i / scan_lane - 1) * n, r + i * n, n);
+    if (before) put_before<Op>(r + i * n, before, r + i * n, n);
+  }
 }
 
 template <class Op, class T>
-void scan(void* result, const void* px, int64_t rows, int64_t columns, const void* pbefore) {
-  using A = typename Op::template Accumulator<T>::type;
-  A* r = static_cast<A*>(result);
+void scan(void* result, const void* px, int64_t rows, int64_t columns, const void* pbefore,
+          void* pend) {
+  using A = AccumulatorOf<Op, T>;
+  A *r = static_cast<A*>(result), *end = static_cast<A*>(pend);
   const T* x = static_cast<const T*>(px);
   const A* before = static_cast<const A*>(pbefore);
   if (columns == 1)
-    scan_rows<Op>(r, x, rows, 1, before);
+    r ? scan_line<Op, T, true>(r, x, rows, before, end)
+      : scan_line<Op, T, false>(r, x, rows, before, end);
   else
-    scan_rows<Op>(r, x, rows, columns, before);
+    r ? scan_columns_of<Op, T, true>(r, x, rows, columns, before, end)
+      : scan_columns_of<Op, T, false>(r, x, rows, columns, before, end);
 }
 
 template <class Op>
