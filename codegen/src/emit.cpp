@@ -16,7 +16,9 @@ EmitFn family_of(OpId op) {
     case OpId::slice_update: return emit_slice_update;
     case OpId::gather: return emit_gather;
     case OpId::scatter_add: return emit_scatter_add;
-    case OpId::topk: return emit_topk;
+    case OpId::topk:
+    case OpId::sort: return emit_topk;
+    case OpId::searchsorted: return emit_search;
     case OpId::iota: return emit_iota;
     case OpId::permutation: return emit_permutation;
     default: break;
@@ -24,6 +26,7 @@ EmitFn family_of(OpId op) {
   switch (info(op).kind) {
     case OpKind::reduce: return emit_reduce;
     case OpKind::random: return emit_random;
+    case OpKind::scan: return emit_scan;
     // Whatever moves a value and leaves it as it is: transfers, uploads, views put in order.
     case OpKind::transfer:
     case OpKind::view:

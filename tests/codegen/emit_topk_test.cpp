@@ -59,3 +59,20 @@ TEST_CASE("emit topk: values of the interpreter") {
     expect_interpreted(emit_topk, {values, order}, {x});
   }
 }
+
+TEST_CASE("emit topk: sorts of every dtype") {
+  Trials trials;
+  for (const DType dtype : all_dtypes)
+    for (const std::int64_t descending : {0, 1})
+      for (int axis = 0; axis < 2; ++axis) {
+        const auto x = random_array(dtype, {70, 9}, 4, true);
+        Trial trial(emit_topk, OpId::sort, {axis == 0 ? 70 : 9, axis, descending});
+        trial.input(x).output(dtype, {70, 9}).output(i64, {70, 9});
+        trials.add("sort of " + std::string(name_of(dtype)), std::move(trial));
+      }
+  const auto line = random_array(f32, {5000}, 4, true);
+  Trial trial(emit_topk, OpId::sort, {5000, 0, 0});
+  trial.input(line).output(f32, {5000}).output(i64, {5000});
+  trials.add("sort of a long line", std::move(trial));
+  trials.expect_bits_of_cpu();
+}

@@ -208,6 +208,25 @@ class Inventor {
         return op(id, {x, places, leaf(dtype_of(x), index.shape)}, {axis});
       }
       case OpId::topk: return op(id, {x}, {below(static_cast<int>(extent) + 1), axis, below(2)});
+      case OpId::sort: return op(id, {x}, {extent, axis, below(2)});
+      case OpId::cumsum:
+      case OpId::cumprod:
+      case OpId::logcumsumexp:
+      case OpId::cummax:
+      case OpId::cummin:
+        if (id == OpId::logcumsumexp && !is_floating(dtype_of(x))) return none;
+        return op(id, {x}, {axis});
+      case OpId::searchsorted: {
+        if (rank == 0) return none;
+        Shape values = shape;
+        values[static_cast<std::size_t>(rank - 1)] = below(6);
+        if (rank == 1 && chance(50)) values.push_back(2);
+        const int line = chance(80) ? op(OpId::sort, {x}, {shape.back(), rank - 1, 0}) : x;
+        int sought = leaf(dtype_of(x), values);
+        if (sought != none && chance(40))
+          sought = op(dtype_of(x) == bool_ ? OpId::logical_not : OpId::neg, {sought});
+        return op(id, {line, sought}, {below(2)});
+      }
       case OpId::transfer:
       case OpId::upload: return moved(x);
       case OpId::variable: return variable_of(x);

@@ -56,7 +56,7 @@ bool interpret_one(Step& step) {
     return true;
   }
   return interpret_pointwise(step) || interpret_view(step) || interpret_reduction(step) ||
-         interpret_join(step);
+         interpret_join(step) || interpret_lines(step);
 }
 
 HostValue magnitudes(const HostValue& x) {
@@ -148,7 +148,8 @@ bool has_special(const std::vector<const HostValue*>& inputs) {
 }
 
 bool is_sum(OpId op) {
-  return op == OpId::sum || op == OpId::prod || op == OpId::matmul || op == OpId::scatter_add;
+  return op == OpId::sum || op == OpId::prod || op == OpId::matmul || op == OpId::scatter_add ||
+         op == OpId::cumsum || op == OpId::cumprod;
 }
 
 Tolerance tolerance_of(const Node& node) {
@@ -157,6 +158,10 @@ Tolerance tolerance_of(const Node& node) {
   if (row.is_pointwise())
     return {.ulp = row.ulp > 0 && is_half ? 1 : double(row.ulp), .zero_sign = true};
   if (node.op == OpId::normal) return {.ulp = 4};
+  // Errors of exponentials and logarithms near 1, along the pattern.
+  if (node.op == OpId::logcumsumexp)
+    return {.relative = 4 * testing::unit_roundoff(node.dtype),
+            .absolute = 256 * testing::unit_roundoff(node.dtype == f64 ? f64 : f32)};
   const bool is_choice = node.op == OpId::amax || node.op == OpId::amin || node.op == OpId::topk;
   return {.zero_sign = !is_choice};
 }
@@ -204,7 +209,8 @@ std::string Oracle::check(const Entry& entry) {
     wanted = step.outputs;
     if (is_sum(node.op) && is_floating(node.dtype)) {
       std::string why;
-      if (node.op == OpId::prod && has_wild_part(*inputs[0])) return "";
+      if ((node.op == OpId::prod || node.op == OpId::cumprod) && has_wild_part(*inputs[0]))
+        return "";
       // What infinities and NaN give does not depend on the order, but what an overflow gives does.
       const HostValue bound = bound_of(step);
       HostValue got = entry.values[0];

@@ -143,6 +143,10 @@ Tensor Recording::structured(const Instruction& it) {
   if (it.operands.empty()) return sequence(it);
   const Tensor x = operand(it, 0);
   const auto& a = it.attrs;
+  const auto first_of = [this](const std::pair<Tensor, Tensor>& outputs) {
+    values_.back() = outputs.second;  // output 1: its slot is there
+    return outputs.first;
+  };
   switch (it.op) {
     case OpId::cast: return cast(x, it.dtype);
     case OpId::reshape: return reshape(x, Dims(it.shape));
@@ -166,11 +170,14 @@ Tensor Recording::structured(const Instruction& it) {
       return slice_update(x, a[0], start_in(it, round_), operand(it, 1), a[1]);
     case OpId::gather: return gather(x, a[0], operand(it, 1));
     case OpId::scatter_add: return scatter_add(x, a[0], operand(it, 1), operand(it, 2));
-    case OpId::topk: {
-      const auto [values, places] = topk(x, a[0], a[1], a[2] != 0);
-      values_.back() = places;  // output 1: its slot is there
-      return values;
-    }
+    case OpId::topk: return first_of(topk(x, a[0], a[1], a[2] != 0));
+    case OpId::sort: return first_of(sort(x, a[1], a[2] != 0));
+    case OpId::cummax: return first_of(cummax(x, a[0]));
+    case OpId::cummin: return first_of(cummin(x, a[0]));
+    case OpId::cumsum: return cumsum(x, a[0]);
+    case OpId::cumprod: return cumprod(x, a[0]);
+    case OpId::logcumsumexp: return logcumsumexp(x, a[0]);
+    case OpId::searchsorted: return searchsorted(x, operand(it, 1), a[0] != 0);
     default: return reduced(it, x);
   }
 }

@@ -150,7 +150,9 @@ TEST_CASE("fuzz: a wrong value is found, and the program made small", "[fuzz]") 
   const std::pair<detail::OpId, DType> falsified[] = {
       {detail::OpId::tanh, f32},    {detail::OpId::bitwise_xor, i8},  {detail::OpId::sum, f64},
       {detail::OpId::matmul, bf16}, {detail::OpId::slice_update, u8}, {detail::OpId::permute, f16},
-      {detail::OpId::topk, i32},    {detail::OpId::uniform, f32}};
+      {detail::OpId::topk, i32},    {detail::OpId::uniform, f32},       {detail::OpId::cumsum, i64},
+      {detail::OpId::sort, bool_},  {detail::OpId::cummax, f16},        {detail::OpId::logcumsumexp, f32},
+      {detail::OpId::searchsorted, i64}};
   for (const auto& [op, dtype] : falsified) {
     fuzz::falsify(op, dtype);
     const std::string name(detail::info(op).name);

@@ -120,6 +120,16 @@ class Printer {
       case OpId::topk:
         return "weft::topk(" + operands(it) + ", " + n(a[0]) + ", " + n(a[1]) + ", " +
                (a[2] ? "true" : "false") + ")";
+      case OpId::sort:
+        return "weft::sort(" + operands(it) + ", " + n(a[1]) + ", " + (a[2] ? "true" : "false") +
+               ")";
+      case OpId::cumsum:
+      case OpId::cumprod:
+      case OpId::logcumsumexp:
+      case OpId::cummax:
+      case OpId::cummin: return "weft::" + name + "(" + operands(it) + ", " + n(a[0]) + ")";
+      case OpId::searchsorted:
+        return "weft::searchsorted(" + operands(it) + ", " + (a[0] ? "true" : "false") + ")";
       case OpId::iota:
         if (!is_floating(it.dtype))
           return "weft::arange(" + n(a[1]) + ", " + n(a[1] + 3 * a[0]) + ", 3, " + options(it) +
@@ -192,7 +202,7 @@ class Printer {
       case Act::assign: text_ << operand(it, 0) << ".assign(" << operand(it, 1) << ");\n"; return;
       default: break;
     }
-    const bool pair = it.act == Act::op && it.op == OpId::topk;
+    const bool pair = it.act == Act::op && detail::info(it.op).output_count == 2;
     assigned(pair ? "auto [v" + name + ", p" + name + "]" : "weft::Tensor v" + name, value(it));
   }
 

@@ -15,6 +15,8 @@ void add_reductions(Registry& ops) {
       GOLDEN_REDUCTION(argmax),
       GOLDEN_REDUCTION(argmin),
       GOLDEN_REDUCTION(logsumexp),
+      GOLDEN_ALONG_AXIS(cumsum),
+      GOLDEN_ALONG_AXIS(cumprod),
       GOLDEN_ALONG_AXIS(softmax),
       GOLDEN_ALONG_AXIS(log_softmax),
       {"matmul",

@@ -27,6 +27,12 @@ Tensors topk(const Args& args, const Attrs& attrs) {
   return {values, indices};
 }
 
+Tensors sort(const Args& args, const Attrs& attrs) {
+  const auto [values, indices] =
+      weft::sort(tensor_at(args, 0), axis_of(attrs), attrs.value("descending", false));
+  return {values, indices};
+}
+
 }  // namespace
 
 void add_shape(Registry& ops) {
@@ -83,6 +89,7 @@ void add_shape(Registry& ops) {
       {"slice", slice},
       {"scatter_add", scatter_add},
       {"topk", topk},
+      {"sort", sort},
   });
 }
 

@@ -60,7 +60,7 @@ inline std::string gradient_fault(const Function& f, const std::vector<Tensor>& 
   const Tensor cotangent = varied(output.shape(), 5);
   const std::vector<Tensor> gradients = grad(output, inputs, cotangent);
   for (std::size_t k = 0; k < inputs.size(); ++k) {
-    const std::string input = "input " + std::to_string(k);
+    const std::string input = std::string("input ").append(std::to_string(k));
     if (gradients[k].shape() != inputs[k].shape()) return input + " has a gradient of another shape";
     const Values got = values(gradients[k]), want = differences(f, inputs, k, cotangent);
     if (!is_near(got, want, 2e-7)) {

@@ -245,6 +245,70 @@ void sorts(Family& f) {
   check("equal ones", tensor({3, 1, 3, 2, 1, 3}).to(f.dtype()), 5, 0, true);
 }
 
+void scans(Family& f) {
+  const bool is_float = is_floating(f.dtype());
+  const auto wide = [](const Tensor& t) { return abs(t.to(f64)); };
+  for (const Shape& shape : {Shape{}, Shape{1}, Shape{17}, Shape{0, 3}, Shape{3, 0}, Shape{5, 16},
+                             Shape{3, 40}, Shape{1500}})
+    for (int axis = 0; axis < std::max(1, shape.ndim()); ++axis) {
+      const std::string what = shape.str() + " along " + std::to_string(axis);
+      const Tensor x = f.input(shape, !is_float);
+      f.sum("cumsum of " + what, cumsum(x, axis), cumsum(wide(x), axis), shape.numel());
+      const auto [best, place] = cummax(f.input(shape), axis);
+      f.exact("cummax of " + what, best);
+      f.exact("places of cummax of " + what, place);
+      const auto [least, least_place] = cummin(f.input(shape), axis);
+      f.exact("cummin of " + what, least);
+      f.exact("places of cummin of " + what, least_place);
+      if (is_float && shape.numel() > 1000) continue;  // leaves the range of a half
+      const Tensor y = f.input(shape, !is_float, is_float ? 0.9 : -3, is_float ? 1.1 : 3);
+      f.sum("cumprod of " + what, cumprod(y, axis), cumprod(wide(y), axis), shape.numel());
+    }
+  const Tensor cube = f.input({4, 33, 9}, !is_float), turned = permute(cube, {2, 1, 0});
+  f.sum("cumsum of columns", cumsum(cube, 1), cumsum(wide(cube), 1), 33);
+  f.sum("cumsum of a transpose", cumsum(turned, 1), cumsum(wide(turned), 1), 33);
+  f.sum("cumsum of a flip", cumsum(flip(cube, {0, 1}), 1), cumsum(wide(flip(cube, {0, 1})), 1), 33);
+  f.sum("cumsum of an expansion", cumsum(expand(f.input({1, 3}, !is_float), {20, 3}), 0),
+        full({20, 3}, 300.0, {.dtype = f64}), 20);
+  f.exact("cummax of equal ones", cummax(tensor({1, 3, 3, 2, 3, 1}).to(f.dtype()), 0).second);
+  if (!is_float) return;
+  const double unit = unit_roundoff(f.dtype());
+  for (const Tensor& x : {f.input({40}, false), f.input({3, 600}, false), f.input({20, 12}, false)})
+    f.near("logcumsumexp", logcumsumexp(x, x.ndim() - 1),
+           {.relative = 4 * unit, .absolute = 64 * unit_roundoff(f.dtype() == f64 ? f64 : f32)});
+  f.near("logcumsumexp of specials",
+         logcumsumexp(tensor({-infinity, -infinity, 1.0, -infinity, 2.0, infinity, 3.0, infinity,
+                              -infinity, std::nan(""), 1.0})
+                          .to(f.dtype()),
+                      0),
+         {.relative = 4 * unit});
+  f.exact("cumsum of specials",
+          cumsum(tensor({0.5, infinity, 1.0, -infinity, 1.0, std::nan("")}).to(f.dtype()), 0));
+}
+
+void orders(Family& f) {
+  for (const Shape& shape : {Shape{}, Shape{1}, Shape{0, 3}, Shape{3, 0}, Shape{6, 17}, Shape{70}})
+    for (const bool descending : {false, true}) {
+      const std::string what = shape.str() + (descending ? ", descending" : "");
+      const auto [values, places] = sort(f.input(shape), 0, descending);
+      f.exact("values of " + what, values);
+      f.exact("places of " + what, places);
+      f.exact("argsort of " + what, argsort(f.input(shape), -1, descending));
+    }
+  const Tensor line = tensor({-3, -1, -1, 0, 0, 2, 5}).to(f.dtype()).sort().first;
+  const Tensor rows = f.input({3, 9}).sort(1).first, values = f.input({3, 5});
+  for (const bool right : {false, true}) {
+    f.exact("searchsorted", searchsorted(line, f.input({4, 6}), right));
+    f.exact("searchsorted of a number", searchsorted(line, f.input({}), right));
+    f.exact("searchsorted of nothing", searchsorted(line, f.input({2, 0}), right));
+    f.exact("searchsorted in nothing", searchsorted(f.input({0}), f.input({3}), right));
+    f.exact("searchsorted by rows", searchsorted(rows, values, right));
+    f.exact("searchsorted in a transpose",
+            searchsorted(transpose(f.input({9, 3}).sort(0).first, 0, 1), values, right));
+    f.exact("bucketize", bucketize(f.input({2, 7}), line, right));
+  }
+}
+
 void sequences(Family& f) {
   const TensorOptions options{.dtype = f.dtype()};
   f.exact("arange", arange(129, options));
@@ -302,6 +366,8 @@ std::vector<StructuredCases> structured_cases() {
   run("joins", joins, all_dtypes());
   run("indexing", indexing, all_dtypes());
   run("sorts", sorts, number_dtypes());
+  run("scans", scans, all_dtypes());
+  run("orders", orders, all_dtypes());
   run("sequences", sequences, number_dtypes());
   run("random numbers", random_numbers, {f32, f64, i64});
   run("transfers", transfers, all_dtypes());

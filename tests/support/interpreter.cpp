@@ -87,7 +87,8 @@ std::vector<HostValue> compute(Node* node, const Values& values) {
   for (const detail::Edge edge : node->inputs())
     step.inputs.push_back(&values.at(edge.node()).at(edge.output()));
   if (!interpret_constant(step) && !interpret_pointwise(step) && !interpret_view(step) &&
-      !interpret_reduction(step) && !interpret_join(step) && !interpret_random(step))
+      !interpret_reduction(step) && !interpret_join(step) && !interpret_lines(step) &&
+      !interpret_random(step))
     throw std::logic_error("interpreter: no definition of op " +
                            std::to_string(static_cast<int>(node->op)));
   return std::move(step.outputs);

@@ -26,6 +26,7 @@ bool interpret_pointwise(Step& step);
 bool interpret_view(Step& step);
 bool interpret_reduction(Step& step);
 bool interpret_join(Step& step);
+bool interpret_lines(Step& step);
 bool interpret_random(Step& step);
 
 /// Position along each axis.

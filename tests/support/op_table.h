@@ -84,6 +84,7 @@ inline DTypes legal_dtypes(OpId op) {
     case OpId::argmin:
     case OpId::topk:
     case OpId::matmul: return number_dtypes();
+    case OpId::logcumsumexp: return {f16, bf16, f32, f64};
     case OpId::iota: return {i64, f64};
     case OpId::uniform:
     case OpId::normal: return {f32, f64};

@@ -18,6 +18,16 @@ void arg_reduce(const StepCall& call) {
   run_arg_reduce(call, greatest);
 }
 
+template <Scan scan>
+void scan_of(const StepCall& call) {
+  run_scan(call, scan);
+}
+
+template <bool greatest>
+void extreme_scan(const StepCall& call) {
+  run_extreme_scan(call, greatest);
+}
+
 StepFn function_of(OpId op) {
   switch (op) {
     case OpId::sum: return reduce<reduce_sum>;
@@ -33,7 +43,14 @@ StepFn function_of(OpId op) {
     case OpId::slice_update: return run_slice_update;
     case OpId::gather: return run_gather;
     case OpId::scatter_add: return run_scatter_add;
-    case OpId::topk: return run_topk;
+    case OpId::topk:
+    case OpId::sort: return run_topk;
+    case OpId::cumsum: return scan_of<scan_sum>;
+    case OpId::cumprod: return scan_of<scan_prod>;
+    case OpId::logcumsumexp: return scan_of<scan_logsumexp>;
+    case OpId::cummax: return extreme_scan<true>;
+    case OpId::cummin: return extreme_scan<false>;
+    case OpId::searchsorted: return run_search;
     case OpId::iota: return run_iota;
     case OpId::uniform: return run_uniform;
     case OpId::normal: return run_normal;

@@ -53,6 +53,7 @@ bool supports_base() { return true; }
     fill_pointwise_##isa(table);            \
     fill_convert_##isa(table);              \
     fill_reduce_##isa(table);               \
+    fill_scan_##isa(table);                 \
     fill_integers_##isa(table);             \
     fill_strict_##isa(table);               \
     fill_random_##isa(table);               \

@@ -1,9 +1,9 @@
-// The greatest or least elements along an axis, in order.
+// The greatest or least elements along an axis, or all, in order.
 #include "cpu/sort.h"
 
 #include <algorithm>
-#include <bit>
 #include <cstring>
+#include <utility>
 
 #include "cpu/host.h"
 #include "cpu/pool.h"
@@ -14,20 +14,6 @@
 namespace weft::detail {
 namespace {
 
-// Numbers whose unsigned order is that of the elements: NaN greatest, both zeros equal.
-std::uint64_t order_of(float x) {
-  if (x != x) return ~std::uint64_t{0};
-  const auto bits = std::bit_cast<std::uint32_t>(x == 0 ? 0.0f : x);
-  return bits >> 31 ? static_cast<std::uint32_t>(~bits) : bits | 0x80000000u;
-}
-std::uint64_t order_of(double x) {
-  if (x != x) return ~std::uint64_t{0};
-  const auto bits = std::bit_cast<std::uint64_t>(x == 0 ? 0.0 : x);
-  return bits >> 63 ? ~bits : bits | 1ull << 63;
-}
-std::uint64_t order_of(std::int32_t x) { return static_cast<std::uint32_t>(x) ^ 0x80000000u; }
-std::uint64_t order_of(std::int64_t x) { return static_cast<std::uint64_t>(x) ^ 1ull << 63; }
-
 template <class T>
 void make_keys(KeyedIndex* keys, const void* values, std::int64_t n, bool greatest) {
   const T* x = static_cast<const T*>(values);
@@ -35,6 +21,33 @@ void make_keys(KeyedIndex* keys, const void* values, std::int64_t n, bool greate
     const std::uint64_t key = order_of(x[i]);
     keys[i] = {greatest ? ~key : key, i};
   }
+}
+
+// Fewer are sorted by comparison.
+constexpr std::int64_t fewest_by_digits = 256;
+
+/// Sorts by key, equal ones as they stand, digit by digit from the lowest; `room` is as large.
+void sort_by_digits(KeyedIndex* keys, KeyedIndex* room, std::int64_t n) {
+  const int bits = n < 16384 ? 8 : 11, digits = (64 + bits - 1) / bits;
+  const std::uint64_t mask = (std::uint64_t{1} << bits) - 1;
+  const std::int64_t size = std::int64_t{1} << bits;
+  const Scratch memory(static_cast<std::size_t>(digits * size) * sizeof(std::int64_t));
+  auto* const counts = memory.as<std::int64_t>();
+  std::fill_n(counts, digits * size, 0);
+  for (std::int64_t i = 0; i < n; ++i)
+    for (int d = 0; d < digits; ++d)
+      ++counts[d * size + static_cast<std::int64_t>(keys[i].key >> (d * bits) & mask)];
+  KeyedIndex *from = keys, *to = room;
+  for (int d = 0; d < digits; ++d) {
+    std::int64_t* const count = counts + d * size;
+    if (count[from[0].key >> (d * bits) & mask] == n) continue;  // all have the same digit
+    std::int64_t place = 0;
+    for (std::int64_t k = 0; k < size; ++k) place += std::exchange(count[k], place);
+    for (std::int64_t i = 0; i < n; ++i)
+      to[count[from[i].key >> (d * bits) & mask]++] = from[i];
+    std::swap(from, to);
+  }
+  if (from != keys) std::copy_n(from, n, keys);
 }
 
 class TopK {
@@ -63,7 +76,7 @@ class TopK {
     const std::int64_t together = std::max<std::int64_t>(1, parallel_elements / 16 / (extent_ + 1));
     parallel_for((lines_ + together - 1) / together, [&](std::int64_t i) {
       const Scratch values(static_cast<std::size_t>(extent_ + block_size) * 8);
-      const Scratch keys(static_cast<std::size_t>(extent_) * sizeof(KeyedIndex));
+      const Scratch keys(2 * static_cast<std::size_t>(extent_) * sizeof(KeyedIndex));
       const std::int64_t end = std::min(lines_, (i + 1) * together);
       for (std::int64_t line = i * together; line < end; ++line)
         sort_line(line, values.as(), keys.as<KeyedIndex>());
@@ -81,7 +94,11 @@ class TopK {
       case ComputeClass::i64: make_keys<std::int64_t>(keys, values, extent_, greatest_); break;
     }
     if (count_ < extent_) std::nth_element(keys, keys + count_, keys + extent_);
-    std::sort(keys, keys + count_);
+    // Not after nth_element, which does not keep the order of equal keys.
+    if (count_ == extent_ && count_ >= fewest_by_digits)
+      sort_by_digits(keys, keys + extent_, extent_);
+    else
+      std::sort(keys, keys + count_);
     // Lines of the outputs differ from those of the input in the axis's extent alone.
     const std::int64_t first = line / inner_ * count_ * inner_ + line % inner_;
     char* const chosen = bytes_of(call_.outputs[0]);

@@ -122,6 +122,8 @@ KernelSequence emit_slice_update(const KernelStep& step, const GpuFacts& gpu);
 KernelSequence emit_gather(const KernelStep& step, const GpuFacts& gpu);
 KernelSequence emit_scatter_add(const KernelStep& step, const GpuFacts& gpu);
 KernelSequence emit_topk(const KernelStep& step, const GpuFacts& gpu);
+KernelSequence emit_scan(const KernelStep& step, const GpuFacts& gpu);
+KernelSequence emit_search(const KernelStep& step, const GpuFacts& gpu);
 KernelSequence emit_iota(const KernelStep& step, const GpuFacts& gpu);
 KernelSequence emit_random(const KernelStep& step, const GpuFacts& gpu);
 KernelSequence emit_permutation(const KernelStep& step, const GpuFacts& gpu);

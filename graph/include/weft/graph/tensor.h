@@ -18,6 +18,9 @@
 
 namespace weft {
 
+struct UniqueOptions;
+struct UniqueResult;
+
 namespace detail {
 
 struct VariableSlot;
@@ -137,6 +140,25 @@ class TensorMethods {
   Tensor clamp(const OptionalOperand& low, const OptionalOperand& high = std::nullopt,
                Where at = {}) const;
   Tensor masked_fill(const TensorArg& mask, const Operand& value) const;
+
+  // Scans, orders.
+  Tensor cumsum(std::int64_t axis, Where at = {}) const;
+  Tensor cumprod(std::int64_t axis, Where at = {}) const;
+  Tensor logcumsumexp(std::int64_t axis, Where at = {}) const;
+  std::pair<Tensor, Tensor> cummax(std::int64_t axis, Where at = {}) const;
+  std::pair<Tensor, Tensor> cummin(std::int64_t axis, Where at = {}) const;
+  std::pair<Tensor, Tensor> sort(std::int64_t axis = -1, bool descending = false,
+                                 Where at = {}) const;
+  Tensor argsort(std::int64_t axis = -1, bool descending = false, Where at = {}) const;
+  Tensor msort(Where at = {}) const;
+  std::pair<Tensor, Tensor> kthvalue(std::int64_t k, std::int64_t axis = -1, bool keep = false,
+                                     Where at = {}) const;
+  Tensor median(Where at = {}) const;
+  std::pair<Tensor, Tensor> median(std::int64_t axis, bool keep = false, Where at = {}) const;
+  UniqueResult unique(Where at = {}) const;
+  UniqueResult unique(const UniqueOptions& options, Where at = {}) const;
+  Tensor bucketize(const TensorArg& boundaries, bool right = false) const;
+  Tensor isin(const TensorArg& elements) const;
 
 #define WEFT_METHOD_1(name) Tensor name(Where at = {}) const;
 #define WEFT_METHOD_2(name) Tensor name(const Operand& other) const;

@@ -46,6 +46,21 @@ struct ReduceKernels {
   bool is_any_order;
 };
 
+/// The one pattern of scans: elements of a lane, lanes of a chunk, elements of a chunk; most lines
+/// that are scanned together.
+constexpr int scan_lane = 16, scan_lanes = 32, scan_chunk = scan_lane * scan_lanes;
+constexpr int scan_columns = 64;
+
+enum Scan : int { scan_sum, scan_prod, scan_logsumexp, scan_count };
+
+/// Scans compute in the class of their operand; sums and products of i32 in i64; logs of sums exist
+/// in floats alone. x has `rows` <= scan_chunk rows of `columns` <= scan_columns lines, side by side;
+/// the result is as large and may be x where it is of the same class. `before`, a row or null, is
+/// what stands before the chunk. `end`, a row or null, gets the last row without that; with an end
+/// alone, the result may be null.
+using ScanFn = void (*)(void* result, const void* x, int64_t rows, int64_t columns,
+                        const void* before, void* end);
+
 /// The extreme element of a sequence and the index of its first occurrence; NaN is the extreme of
 /// both kinds. `best` is an element of the operand's class.
 struct ArgKernels {
@@ -87,6 +102,7 @@ struct KernelTable {
   void (*stream_fence)();
   ReduceKernels reduce[reduction_count][kernel_class_count];
   ArgKernels arg[2][kernel_class_count];  // greatest, least
+  ScanFn scan[scan_count][kernel_class_count];
   IntegerProductFn integer_product[kernel_class_count];
   StrictProductFn strict_product[2];  // f32, f64
   RandomFn uniform[2], normal[2];  // f32, f64
@@ -123,6 +139,7 @@ struct ProductTable {
   void fill_pointwise_##level(KernelTable&);      \
   void fill_convert_##level(KernelTable&);        \
   void fill_reduce_##level(KernelTable&);         \
+  void fill_scan_##level(KernelTable&);           \
   void fill_integers_##level(KernelTable&);       \
   void fill_strict_##level(KernelTable&);         \
   void fill_random_##level(KernelTable&);         \

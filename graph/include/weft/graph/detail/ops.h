@@ -30,6 +30,7 @@ enum class OpKind : std::uint8_t {
   join,
   index,
   sort,
+  scan,
   generate,
   random,
   transfer,
@@ -96,7 +97,7 @@ struct OpInfo {
   /// Dear to compute and cheap to hold: kept where a gradient or another graph may need it.
   bool is_dear() const noexcept {
     return kind == OpKind::product || kind == OpKind::reduce || kind == OpKind::sort ||
-           kind == OpKind::index;
+           kind == OpKind::scan || kind == OpKind::index;
   }
   /// May be merged with an equal one.
   bool is_mergeable() const noexcept { return kind != OpKind::random && kind != OpKind::leaf; }
