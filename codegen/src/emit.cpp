@@ -16,6 +16,7 @@ EmitFn family_of(OpId op) {
     case OpId::slice_update: return emit_slice_update;
     case OpId::gather: return emit_gather;
     case OpId::scatter_add: return emit_scatter_add;
+    case OpId::scatter: return emit_scatter;
     case OpId::topk: return emit_topk;
     case OpId::iota: return emit_iota;
     case OpId::permutation: return emit_permutation;

@@ -59,7 +59,8 @@ class Generator : public Inventor {
     } else {
       structured(any_of<OpId>({OpId::sum, OpId::prod, OpId::amax, OpId::amin, OpId::any, OpId::all,
                                OpId::argmax, OpId::argmin, OpId::matmul, OpId::cat,
-                               OpId::slice_update, OpId::gather, OpId::scatter_add, OpId::topk}),
+                               OpId::slice_update, OpId::gather, OpId::scatter_add, OpId::scatter,
+                               OpId::topk}),
                  x);
     }
     if (chance(15)) program_.code.back().held = true;
@@ -120,7 +121,8 @@ class Generator : public Inventor {
   OpId any_structured() {
     return any_of<OpId>({OpId::reshape, OpId::permute, OpId::expand, OpId::slice, OpId::sum,
                          OpId::prod, OpId::amax, OpId::amin, OpId::matmul, OpId::cat,
-                         OpId::slice_update, OpId::gather, OpId::scatter_add, OpId::topk});
+                         OpId::slice_update, OpId::gather, OpId::scatter_add, OpId::scatter,
+                               OpId::topk});
   }
 
   void assign(int variable, int value) {

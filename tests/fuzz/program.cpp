@@ -165,6 +165,7 @@ Tensor Recording::structured(const Instruction& it) {
     case OpId::slice_update:
       return slice_update(x, a[0], start_in(it, round_), operand(it, 1), a[1]);
     case OpId::gather: return gather(x, a[0], operand(it, 1));
+    case OpId::scatter: return scatter(x, a[0], operand(it, 1), operand(it, 2));
     case OpId::scatter_add: return scatter_add(x, a[0], operand(it, 1), operand(it, 2));
     case OpId::topk: {
       const auto [values, places] = topk(x, a[0], a[1], a[2] != 0);

@@ -28,6 +28,7 @@ void run_cat(const StepCall& call);
 void run_slice_update(const StepCall& call);
 void run_gather(const StepCall& call);
 void run_scatter_add(const StepCall& call);
+void run_scatter(const StepCall& call);
 void run_topk(const StepCall& call);
 void run_iota(const StepCall& call);
 void run_uniform(const StepCall& call);

@@ -33,6 +33,7 @@ StepFn function_of(OpId op) {
     case OpId::slice_update: return run_slice_update;
     case OpId::gather: return run_gather;
     case OpId::scatter_add: return run_scatter_add;
+    case OpId::scatter: return run_scatter;
     case OpId::topk: return run_topk;
     case OpId::iota: return run_iota;
     case OpId::uniform: return run_uniform;

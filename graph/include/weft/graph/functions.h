@@ -259,3 +259,8 @@ Tensor bernoulli(double p, const Shape& shape, const TensorOptions& options = {}
 Variable variable(const Tensor& initial, Where at = {});
 
 }  // namespace weft
+
+#include <weft/graph/indexing.h>
+#include <weft/graph/linear_algebra.h>
+#include <weft/graph/shaping.h>
+#include <weft/graph/statistics.h>
