@@ -1,4 +1,4 @@
-// Reading and adding at indices along an axis. A bad index is reported, and its element skipped.
+// Reading, adding and writing at indices along an axis. A bad index is reported, and its element skipped.
 #ifndef WEFT_INDEX_CUH
 #define WEFT_INDEX_CUH
 
@@ -20,8 +20,8 @@ WEFT_FN void wf_gather(const wf_u64* w) {
   wf_pointer<T>(w[2])[n] = wf_pointer<const T>(w[0])[wf_signed(offset[1] + U(wf_u64(i)) * U(w[4]))];
 }
 
-// Sums at indices are made in the order of the indices: they are sorted by where they point, and a
-// thread makes each sum. Axes along which the indices repeat are left out of the sort.
+// Sums at indices are made in the order of the indices: they are sorted by where they point, stably,
+// and a thread makes each sum. Axes along which the indices repeat are left out of the sort.
 
 // Keys of the sort: number of the line, times the extent of the axis, plus the index; for a bad
 // index one beyond all. Words: 0 indices, 1 keys, 2 how many, 3 extent of the axis, 4 key of a bad
@@ -62,6 +62,22 @@ WEFT_FN void wf_scatter_sums(const wf_u64* w) {
     sum = wf_add(sum, X::load(wf_pointer<const T>(w[0])[wf_signed(from[0])]));
   }
   *target = X::store(sum);
+}
+
+// The same for writes: the last of equal keys writes, T of the element's size. Words as of the sums.
+template <class T, int R, int F, class U>
+WEFT_FN void wf_scatter_lasts(const wf_u64* w) {
+  U t = wf_thread<U>(), count = U(w[4]), repeats = U(w[5]);
+  U s = t / repeats, f = t - s * repeats;
+  if (s >= count) return;
+  const wf_u64* keys = wf_pointer<const wf_u64>(w[2]);
+  wf_u64 key = keys[s];
+  if (key == w[7] || (s + 1 < count && keys[s + 1] == key)) return;
+  U offset[2] = {0, 0};
+  wf_offsets<R, 2>(w + 9, wf_pointer<const U>(w[3])[s], offset);
+  wf_offsets<F, 2>(w + 9 + 4 * R, f, offset);
+  U target = offset[1] + U(key % w[6]) * U(w[8]);
+  wf_pointer<T>(w[1])[wf_signed(target)] = wf_pointer<const T>(w[0])[wf_signed(offset[0])];
 }
 
 #endif

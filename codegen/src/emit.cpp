@@ -16,6 +16,7 @@ EmitFn family_of(OpId op) {
     case OpId::slice_update: return emit_slice_update;
     case OpId::gather: return emit_gather;
     case OpId::scatter_add: return emit_scatter_add;
+    case OpId::scatter: return emit_scatter;
     case OpId::topk:
     case OpId::sort: return emit_topk;
     case OpId::searchsorted: return emit_search;

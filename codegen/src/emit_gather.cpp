@@ -61,7 +61,7 @@ class ScatterEmitter {
     sequence.launches.push_back(keys(room));
     room.sort(step_, static_cast<int>(std::bit_width(static_cast<std::uint64_t>(keys_end_))), false,
               sequence);
-    sequence.launches.push_back(sums(room));
+    sequence.launches.push_back(ends(room));
     sequence.workspace_bytes = room.end();
     return sequence;
   }
@@ -78,14 +78,20 @@ class ScatterEmitter {
                                    sorted_.rank, index_type(narrow_)),
                           ceil_div(count_, 256), 256);
   }
-  KernelLaunch sums(const SortRoom& room) const {
+  // What becomes of the sorted: sums, or the last of each place.
+  KernelLaunch ends(const SortRoom& room) const {
     LaunchBuilder builder(step_);
     builder.input(2).output(0).workspace(room.keys()).workspace(room.order());
     builder.constant(count_).constant(repeats_).constant(axis_.extent).constant(keys_end_);
     builder.constant(axis_.stride).space(sums_, narrow_).space(repeated_, narrow_);
-    return builder.launch(instance("wf_scatter_sums", tag_of(step_.outputs[0].dtype), sums_.rank,
-                                   repeated_.rank, index_type(narrow_)),
-                          ceil_div(count_ * repeats_, 256), 256);
+    const DType dtype = step_.outputs[0].dtype;
+    const std::string call =
+        step_.op == OpId::scatter_add
+            ? instance("wf_scatter_sums", tag_of(dtype), sums_.rank, repeated_.rank,
+                       index_type(narrow_))
+            : instance("wf_scatter_lasts", bits_type(size_of(dtype)), sums_.rank, repeated_.rank,
+                       index_type(narrow_));
+    return builder.launch(call, ceil_div(count_ * repeats_, 256), 256);
   }
 
   const KernelStep& step_;
@@ -126,13 +132,25 @@ KernelSequence emit_gather(const KernelStep& step, const GpuFacts& gpu) {
   return sequence;
 }
 
-KernelSequence emit_scatter_add(const KernelStep& step, const GpuFacts& gpu) {
+namespace {
+
+KernelSequence emit_scattered(const KernelStep& step, const GpuFacts& gpu) {
   KernelSequence sequence;
   if (step.outputs[0].numel() == 0) return sequence;
   if (step.inputs[1].numel() > 0) sequence = ScatterEmitter(step, gpu).run();
   const std::vector<KernelLaunch> copy = copy_of_first_input(step, gpu).launches;
   sequence.launches.insert(sequence.launches.begin(), copy.begin(), copy.end());
   return sequence;
+}
+
+}  // namespace
+
+KernelSequence emit_scatter_add(const KernelStep& step, const GpuFacts& gpu) {
+  return emit_scattered(step, gpu);
+}
+
+KernelSequence emit_scatter(const KernelStep& step, const GpuFacts& gpu) {
+  return emit_scattered(step, gpu);
 }
 
 }  // namespace weft::detail

@@ -24,10 +24,11 @@ Trial gather(const std::shared_ptr<Array>& x, const ResolvedOperand& view,
 
 Trial scatter(const std::shared_ptr<Array>& x, const ResolvedOperand& view,
               const std::shared_ptr<Array>& at, const ResolvedOperand& at_view,
-              const std::shared_ptr<Array>& source, const ResolvedOperand& source_view, int axis) {
+              const std::shared_ptr<Array>& source, const ResolvedOperand& source_view, int axis,
+              OpId op = OpId::scatter_add) {
   Shape shape;
   for (int d = 0; d < view.rank; ++d) shape.push_back(view.shape[d]);
-  Trial trial(emit_scatter_add, OpId::scatter_add, {axis});
+  Trial trial(op == OpId::scatter ? emit_scatter : emit_scatter_add, op, {axis});
   trial.input(x, view).input(at, at_view).input(source, source_view).output(x->dtype, shape);
   return trial;
 }
@@ -92,55 +93,62 @@ TEST_CASE("emit gather: a bad index is reported and skipped") {
   }
 }
 
-TEST_CASE("emit scatter_add: every dtype and axis, in index order") {
+TEST_CASE("emit scatter_add, scatter: every dtype and axis, in index order") {
   Trials trials;
-  for (const DType dtype : all_dtypes)
-    for (int axis = 0; axis < 3; ++axis) {
-      const auto x = random_array(dtype, {5, 6, 7}, 1);
-      const auto at = indices(axis == 1 ? i32 : i64, {4, 6, 5}, 3, 2);
-      const auto source = random_array(dtype, {5, 6, 7}, 3);
-      trials.add("scatter_add", scatter(x, x->dense(), at, at->dense(), source,
-                                        source->view({4, 6, 5}, {42, 7, 1}), axis));
-      trials.add("scatter_add of rows",
-                 scatter(x, x->view({7, 6, 5}, {1, 7, 42}), at, at->view({3, 6, 4}, {0, 1, 0}),
-                         source, source->view({3, 6, 4}, {-1, 7, 0}, 6), axis));
-    }
+  for (const OpId op : {OpId::scatter_add, OpId::scatter})
+    for (const DType dtype : all_dtypes)
+      for (int axis = 0; axis < 3; ++axis) {
+        const auto x = random_array(dtype, {5, 6, 7}, 1);
+        const auto at = indices(axis == 1 ? i32 : i64, {4, 6, 5}, 3, 2);
+        const auto source = random_array(dtype, {5, 6, 7}, 3);
+        trials.add("scatter", scatter(x, x->dense(), at, at->dense(), source,
+                                      source->view({4, 6, 5}, {42, 7, 1}), axis, op));
+        trials.add("scatter of rows",
+                   scatter(x, x->view({7, 6, 5}, {1, 7, 42}), at, at->view({3, 6, 4}, {0, 1, 0}),
+                           source, source->view({3, 6, 4}, {-1, 7, 0}, 6), axis, op));
+      }
   trials.expect_bits_of_cpu();
 }
 
-TEST_CASE("emit scatter_add: sorts of a block and by radix") {
+TEST_CASE("emit scatter_add, scatter: sorts of a block and by radix") {
   Trials trials;
-  for (const std::int64_t n : {1, 63, 64, 65, 2048, 2049, 5000}) {
-    const auto x = random_array(f32, {700, 3}, 1), source = random_array(f32, {n, 3}, 3);
-    for (const int limit : {1, 13, 700}) {
-      const auto at = indices(i64, {n}, limit, 2);
-      trials.add("scatter_add of rows",
-                 scatter(x, x->dense(), at, at->view({n, 3}, {1, 0}), source, source->dense(), 0));
+  for (const OpId op : {OpId::scatter_add, OpId::scatter}) {
+    for (const std::int64_t n : {1, 63, 64, 65, 2048, 2049, 5000}) {
+      const auto x = random_array(f32, {700, 3}, 1), source = random_array(f32, {n, 3}, 3);
+      for (const int limit : {1, 13, 700}) {
+        const auto at = indices(i64, {n}, limit, 2);
+        trials.add("scatter of rows", scatter(x, x->dense(), at, at->view({n, 3}, {1, 0}), source,
+                                              source->dense(), 0, op));
+      }
+      const auto at = indices(i32, {n, 3}, 300, 2);
+      trials.add("scatter",
+                 scatter(x, x->dense(), at, at->dense(), source, source->dense(), 0, op));
     }
-    const auto at = indices(i32, {n, 3}, 300, 2);
-    trials.add("scatter_add", scatter(x, x->dense(), at, at->dense(), source, source->dense(), 0));
+    const auto x = random_array(f32, {4}, 1), none = indices(i64, {0}, 1, 1);
+    trials.add("scatter of nothing",
+               scatter(x, x->dense(), none, none->dense(), x, x->view({0}, {1}), 0, op));
   }
-  const auto x = random_array(f32, {4}, 1), none = indices(i64, {0}, 1, 1);
-  trials.add("scatter_add of nothing",
-             scatter(x, x->dense(), none, none->dense(), x, x->view({0}, {1}), 0));
   trials.expect_bits_of_cpu();
 }
 
-TEST_CASE("emit scatter_add: a bad index is reported and skipped") {
-  const auto x = random_array(f32, {5}, 1), source = random_array(f32, {4}, 2);
-  const auto at = array(i32, {4}, [](std::int64_t i) { return i == 2 ? -7 : 4; });
-  Trial trial = scatter(x, x->dense(), at, at->dense(), source, source->dense(), 0);
-  trial.emit({});
-  trial.run_kernels();
-  REQUIRE(trial.error.step == Trial::step_number + 1);
-  REQUIRE(trial.error.index == -7);
-  REQUIRE(trial.error.limit == 5);
-  REQUIRE(trial.difference_from_cpu() == "");
+TEST_CASE("emit scatter_add, scatter: a bad index is reported and skipped") {
+  for (const OpId op : {OpId::scatter_add, OpId::scatter}) {
+    const auto x = random_array(f32, {5}, 1), source = random_array(f32, {4}, 2);
+    const auto at = array(i32, {4}, [](std::int64_t i) { return i == 2 ? -7 : 4; });
+    Trial trial = scatter(x, x->dense(), at, at->dense(), source, source->dense(), 0, op);
+    trial.emit({});
+    trial.run_kernels();
+    REQUIRE(trial.error.step == Trial::step_number + 1);
+    REQUIRE(trial.error.index == -7);
+    REQUIRE(trial.error.limit == 5);
+    REQUIRE(trial.difference_from_cpu() == "");
+  }
 }
 
-TEST_CASE("emit gather, scatter_add: values of the interpreter") {
+TEST_CASE("emit gather, scatter_add, scatter: values of the interpreter") {
   const Tensor x = rand({40, 6}), at = randint(0, 40, {300, 6}), source = rand({300, 6});
   expect_interpreted(emit_gather, {gather(x, 0, at)}, {x, at});
   expect_interpreted(emit_scatter_add, {scatter_add(x, 0, at, source)}, {x, at, source},
                      {0, 1e-5, 1e-6});
+  expect_interpreted(emit_scatter, {weft::scatter(x, 0, at, source)}, {x, at, source});
 }

@@ -57,12 +57,14 @@ class Generator : public Inventor {
     } else if (dice < 80) {
       structured(any_of<OpId>({OpId::reshape, OpId::permute, OpId::expand, OpId::slice}), x);
     } else {
-      structured(any_of<OpId>({OpId::sum, OpId::prod, OpId::amax, OpId::amin, OpId::any, OpId::all,
-                               OpId::argmax, OpId::argmin, OpId::matmul, OpId::cat,
-                               OpId::slice_update, OpId::gather, OpId::scatter_add, OpId::topk,
-                               OpId::cumsum, OpId::cumprod, OpId::logcumsumexp, OpId::cummax,
-                               OpId::cummin, OpId::sort, OpId::searchsorted}),
-                 x);
+      structured(
+          any_of<OpId>({OpId::sum,         OpId::prod,         OpId::amax,         OpId::amin,
+                        OpId::any,         OpId::all,          OpId::argmax,       OpId::argmin,
+                        OpId::matmul,      OpId::cat,          OpId::slice_update, OpId::gather,
+                        OpId::scatter_add, OpId::scatter,      OpId::topk,         OpId::cumsum,
+                        OpId::cumprod,     OpId::logcumsumexp, OpId::cummax,       OpId::cummin,
+                        OpId::sort,        OpId::searchsorted}),
+          x);
     }
     if (chance(15)) program_.code.back().held = true;
   }
@@ -120,11 +122,12 @@ class Generator : public Inventor {
   }
 
   OpId any_structured() {
-    return any_of<OpId>({OpId::reshape, OpId::permute, OpId::expand, OpId::slice, OpId::sum,
-                         OpId::prod, OpId::amax, OpId::amin, OpId::matmul, OpId::cat,
-                         OpId::slice_update, OpId::gather, OpId::scatter_add, OpId::topk,
-                         OpId::cumsum, OpId::cumprod, OpId::logcumsumexp, OpId::cummax,
-                         OpId::cummin, OpId::sort});
+    return any_of<OpId>({OpId::reshape,     OpId::permute,      OpId::expand,       OpId::slice,
+                         OpId::sum,         OpId::prod,         OpId::amax,         OpId::amin,
+                         OpId::matmul,      OpId::cat,          OpId::slice_update, OpId::gather,
+                         OpId::scatter_add, OpId::scatter,      OpId::topk,         OpId::cumsum,
+                         OpId::cumprod,     OpId::logcumsumexp, OpId::cummax,       OpId::cummin,
+                         OpId::sort});
   }
 
   void assign(int variable, int value) {

@@ -192,7 +192,8 @@ class Inventor {
         return op(id, {x, y}, {axis, step, below(static_cast<int>(room) + 1), room});
       }
       case OpId::gather:
-      case OpId::scatter_add: {
+      case OpId::scatter_add:
+      case OpId::scatter: {
         Instruction index;
         index.act = Act::index;
         index.dtype = chance(50) ? i32 : i64;

@@ -169,6 +169,7 @@ Tensor Recording::structured(const Instruction& it) {
     case OpId::slice_update:
       return slice_update(x, a[0], start_in(it, round_), operand(it, 1), a[1]);
     case OpId::gather: return gather(x, a[0], operand(it, 1));
+    case OpId::scatter: return scatter(x, a[0], operand(it, 1), operand(it, 2));
     case OpId::scatter_add: return scatter_add(x, a[0], operand(it, 1), operand(it, 2));
     case OpId::topk: return first_of(topk(x, a[0], a[1], a[2] != 0));
     case OpId::sort: return first_of(sort(x, a[1], a[2] != 0));

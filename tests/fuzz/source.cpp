@@ -115,7 +115,8 @@ class Printer {
       case OpId::gather:
         return "weft::gather(" + operand(it, 0) + ", " + n(a[0]) + ", " + operand(it, 1) + ")";
       case OpId::scatter_add:
-        return "weft::scatter_add(" + operand(it, 0) + ", " + n(a[0]) + ", " + operand(it, 1) +
+      case OpId::scatter:
+        return "weft::" + name + "(" + operand(it, 0) + ", " + n(a[0]) + ", " + operand(it, 1) +
                ", " + operand(it, 2) + ")";
       case OpId::topk:
         return "weft::topk(" + operands(it) + ", " + n(a[0]) + ", " + n(a[1]) + ", " +

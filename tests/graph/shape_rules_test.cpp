@@ -239,6 +239,8 @@ TEST_CASE("specs of indexing and order") {
   CHECK(spec(gather(number, 0, index({}))) == "f32[]");
   CHECK(spec(scatter_add(x, 1, index({2, 3, 4}), x)) == "f32[2,5,4]");
   CHECK(spec(scatter_add(number, 0, index({}), number)) == "f32[]");
+  CHECK(spec(scatter(x, 1, index({2, 3, 4}), x)) == "f32[2,5,4]");
+  CHECK(spec(scatter(number, 0, index({}), 2)) == "f32[]");
   CHECK(spec(index_select(x, 1, index({7}))) == "f32[2,7,4]");
   CHECK(spec(index_select(x, -1, index({}))) == "f32[2,5,1]");
   CHECK(spec(index_select(x, 0, index({0}))) == "f32[0,5,4]");
@@ -331,6 +333,7 @@ TEST_CASE("rules refuse what does not follow") {
   CHECK_FALSE(accepts(OpId::slice_update, {x, {{3, 3}, f32}}, {{0, 1, 0, 0}}, {x}));
   CHECK_FALSE(accepts(OpId::gather, {x, x}, along_1, {x}));
   CHECK_FALSE(accepts(OpId::scatter_add, {x, {{2, 2}, i64}, x}, along_1, {x}));
+  CHECK_FALSE(accepts(OpId::scatter, {x, {{2, 2}, i64}, x}, along_1, {x}));
   CHECK_FALSE(accepts(OpId::topk, {x}, {{4, 1, 1, 0}}, {{{2, 4}, f32}, {{2, 4}, i64}}));
   CHECK_FALSE(accepts(OpId::uniform, {}, none, {{{2}, f16}}));
   CHECK_FALSE(accepts(OpId::integers, {}, none, {{{2}, i32}}));

@@ -223,6 +223,13 @@ void indexing(Family& f) {
   const auto wide = [](const Tensor& t) { return abs(t.to(f64)); };
   f.sum("scatter_add", scatter_add(to, 0, places, from),
         scatter_add(wide(to), 0, places, wide(from)), 8);
+  f.exact("scatter", scatter(x, 0, places, f.input({2, 4})));
+  f.exact("scatter along 1 by i32", scatter(x, 1, along.to(i32), f.input({5, 3})));
+  f.exact("scatter of a number", scatter(x, 1, along, 1));
+  f.exact("scatter of nothing", scatter(x, 0, zeros({0, 4}, {.dtype = i64}), x));
+  f.exact("scatter of rows", scatter(x, 0, expand(tensor({{1}, {4}, {1}}), {3, 4}),
+                                     transpose(f.input({4, 3}), 0, 1)));
+  f.exact("scatter to few", scatter(f.input({3}), 0, (arange(300) * 7) % 3, f.input({300})));
   const Tensor many = f.input({300}, false), one = f.input({3}, false);
   const Tensor repeated = (arange(300) * 7) % 3;
   f.sum("scatter_add to few", scatter_add(one, 0, repeated.to(i32), many),

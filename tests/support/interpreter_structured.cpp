@@ -185,6 +185,16 @@ void scatter_add(Step& step) {
       totals[static_cast<std::size_t>(i)].store(step.out(), i);
 }
 
+void scatter(Step& step) {
+  const HostValue& index = step.in(1);
+  step.out() = step.in(0);
+  for (std::int64_t i = 0; i < index.numel(); ++i) {  // row-major: ascending along any one axis
+    const Coordinates at = coordinates(index.shape, i);
+    step.out().copy_element(offset(step.out().shape, indexed(step, at, index, i)), step.in(2),
+                            offset(step.in(2).shape, at));
+  }
+}
+
 void topk(Step& step) {
   const HostValue& x = step.in(0);
   const std::size_t axis = axis_of(step.v(1));
@@ -271,6 +281,7 @@ bool interpret_join(Step& step) {
     case OpId::slice_update: slice_update(step); return true;
     case OpId::gather: gather(step); return true;
     case OpId::scatter_add: scatter_add(step); return true;
+    case OpId::scatter: scatter(step); return true;
     case OpId::topk: topk(step); return true;
     default: return false;
   }

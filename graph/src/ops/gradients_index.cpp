@@ -43,6 +43,21 @@ void gradient_scatter_add(GradientCall& call) {
   if (call.needs[2]) call.results[2] = gather(g, call.attrs().v[0], call.inputs[1]);
 }
 
+void gradient_scatter(GradientCall& call) {
+  const Tensor &x = call.inputs[0], &index = call.inputs[1], &g = call.cotangents[0];
+  const std::int64_t axis = call.attrs().v[0];
+  if (call.needs[0]) call.results[0] = scatter(g, axis, index, 0);
+  if (!call.needs[2]) return;
+  // Of those that go to one place, the one that stays has the gradient: each looks up who did.
+  Shape line;
+  for (int i = 0; i < index.ndim(); ++i) line.push_back(i == axis ? index.size(axis) : 1);
+  const Tensor number = expand(
+      reshape(arange(index.size(axis), {.device = call.node->device}), Dims(line)), Dims(index.shape()));
+  const Tensor last = scatter(zeros_like(x, {.dtype = DType::i64}), axis, index, number);
+  call.results[2] =
+      where(gather(last, axis, index) == number, gather(g, axis, index), 0);
+}
+
 void gradient_topk(GradientCall& call) {
   // The indices have no derivative, so their cotangent counts for nothing.
   if (call.needs[0] && call.cotangents[0].defined())

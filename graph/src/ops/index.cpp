@@ -1,6 +1,7 @@
 // Indexing by tensors, order, and the selections made of point-wise ops.
 #include <cmath>
 
+#include "index.h"
 #include "rules.h"
 
 namespace weft {
@@ -41,6 +42,11 @@ bool consistent_scatter_add(std::span<const Spec> inputs, const Attrs& attrs,
          inputs[2] == Spec{inputs[1].shape, inputs[0].dtype} && outputs[0] == inputs[0];
 }
 
+bool consistent_scatter(std::span<const Spec> inputs, const Attrs& attrs,
+                        std::span<const Spec> outputs) {
+  return consistent_scatter_add(inputs, attrs, outputs);
+}
+
 bool consistent_topk(std::span<const Spec> inputs, const Attrs& attrs,
                      std::span<const Spec> outputs) {
   if (inputs.size() != 1 || outputs.size() != 2 || !is_axis(attrs.v[1], inputs[0].shape))
@@ -54,13 +60,13 @@ bool consistent_topk(std::span<const Spec> inputs, const Attrs& attrs,
 
 // ---- recording
 
-namespace {
-
 void check_index(const char* op, const TensorArg& index, Where at) {
   if (!is_index(spec_of(index, op).dtype))
     fail<DTypeError>(at, std::string(op) + ": the index is no integer: " + describe(index.ref()) +
                              "; cast it, as index.to(i64)");
 }
+
+namespace {
 
 /// Axis and shapes of an index that picks along it; ShapeError where it does not fit.
 int picked_axis(const char* op, const TensorArg& x, std::int64_t axis, const TensorArg& index) {
@@ -92,7 +98,8 @@ Attrs along(int axis) {
   return attrs;
 }
 
-/// A number as a value of an integer or bool dtype, where promotion would leave that dtype.
+}  // namespace
+
 Operand number_as(const Operand& value, DType dtype, Where at) {
   if (dtype == DType::bool_) return Operand(value.value() != 0, at);
   if (!is_integral(dtype) || value.number() != Operand::Number::decimal) return value;
@@ -101,6 +108,33 @@ Operand number_as(const Operand& value, DType dtype, Where at) {
   convert_elements(DType::f64, &decimal, DType::i64, &whole, 1);
   return Operand(whole, at);
 }
+
+Tensor scattered(OpId op, const char* name, const TensorArg& x, std::int64_t axis,
+                 const TensorArg& index, const TensorArg& source) {
+  const Where at = x.at();
+  const Spec spec = spec_of(x, name), from = spec_of(source, name);
+  const int picked = picked_axis(name, x, axis, index);
+  const Shape picks = spec_of(index, name).shape;
+  if (from.dtype != spec.dtype)
+    fail<DTypeError>(at, std::string(name) + ": dtypes differ: " + describe(x.ref()) + ", source " +
+                             describe(source.ref()) + "; cast the source, as source.to(x.dtype())");
+  if (!fits_but(picks, from.shape, -1))
+    fail<ShapeError>(at, std::string(name) + ": the index is larger than the source: index " +
+                             describe(index.ref()) + ", source " + describe(source.ref()) +
+                             "; slice the index, or expand the source");
+  const Ref given[] = {x.ref(), index.ref(), source.ref()};
+  const Device device = common_device(name, given, at);
+  Tensor moved = with_axis(source, at);
+  const Tensor data = with_axis(x, at), places = with_axis(index, at);
+  for (int i = 0; i < picks.ndim(); ++i)
+    moved = slice({moved, at}, i, 0, picks[static_cast<std::size_t>(i)]);
+  const Ref inputs[] = {data.ref(), places.ref(), moved.ref()};
+  const Tensor result = record_structured(op, inputs, along(picked), {data.shape(at), spec.dtype},
+                                          device, at);
+  return reshape({result, at}, Dims(spec.shape, at));
+}
+
+namespace {
 
 /// Least and greatest value of an integer dtype.
 std::pair<std::int64_t, std::int64_t> range_of(DType dtype) noexcept {
@@ -151,27 +185,7 @@ Tensor gather(const TensorArg& x, std::int64_t axis, const TensorArg& index) {
 
 Tensor scatter_add(const TensorArg& x, std::int64_t axis, const TensorArg& index,
                    const TensorArg& source) {
-  const Where at = x.at();
-  const Spec spec = spec_of(x, "scatter_add"), from = spec_of(source, "scatter_add");
-  const int picked = picked_axis("scatter_add", x, axis, index);
-  const Shape picks = spec_of(index, "scatter_add").shape;
-  if (from.dtype != spec.dtype)
-    fail<DTypeError>(at, "scatter_add: dtypes differ: " + describe(x.ref()) + ", source " +
-                             describe(source.ref()) + "; cast the source, as source.to(x.dtype())");
-  if (!fits_but(picks, from.shape, -1))
-    fail<ShapeError>(at, "scatter_add: the index is larger than the source: index " +
-                             describe(index.ref()) + ", source " + describe(source.ref()) +
-                             "; slice the index, or expand the source");
-  const Ref given[] = {x.ref(), index.ref(), source.ref()};
-  const Device device = common_device("scatter_add", given, at);
-  Tensor added = with_axis(source, at);
-  const Tensor data = with_axis(x, at), places = with_axis(index, at);
-  for (int i = 0; i < picks.ndim(); ++i)
-    added = slice({added, at}, i, 0, picks[static_cast<std::size_t>(i)]);
-  const Ref inputs[] = {data.ref(), places.ref(), added.ref()};
-  const Tensor result = record_structured(OpId::scatter_add, inputs, along(picked),
-                                          {data.shape(at), spec.dtype}, device, at);
-  return reshape({result, at}, Dims(spec.shape, at));
+  return scattered(OpId::scatter_add, "scatter_add", x, axis, index, source);
 }
 
 Tensor index_select(const TensorArg& x, std::int64_t axis, const TensorArg& index) {

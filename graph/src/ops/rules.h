@@ -55,7 +55,7 @@ Tensor moved(const TensorArg& x, Device device);
 /// The same, converted on the side where that leaves less to move.
 Tensor moved(const TensorArg& x, Device device, DType dtype);
 
-/// Axis by axis from the first: a position removes its axis, a range keeps it.
+/// Axis by axis from the first: by numbers, ranges, tensors and masks.
 Tensor indexed(const TensorArg& x, std::span<const Index> indices);
 
 /// A composite's halves are computed as f32: widened on entry, rounded once on exit.

@@ -1,6 +1,7 @@
 // Index maps: same elements, read in another order. One that changes nothing records nothing.
 #include <limits>
 
+#include "composite.h"
 #include "reduce.h"
 #include "rules.h"
 
@@ -175,7 +176,7 @@ Shape resolved(const TensorArg& x, const Shape& from, const Dims& asked) {
 
 }  // namespace
 
-Tensor indexed(const TensorArg& x, std::span<const Index> indices) {
+Tensor indexed_by_numbers(const TensorArg& x, std::span<const Index> indices) {
   const Where at = x.at();
   const Shape shape = spec_of(x, "index").shape;
   if (static_cast<int>(indices.size()) > shape.ndim())

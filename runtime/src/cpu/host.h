@@ -28,6 +28,7 @@ void run_cat(const StepCall& call);
 void run_slice_update(const StepCall& call);
 void run_gather(const StepCall& call);
 void run_scatter_add(const StepCall& call);
+void run_scatter(const StepCall& call);
 void run_topk(const StepCall& call);
 void run_scan(const StepCall& call, Scan scan);
 void run_extreme_scan(const StepCall& call, bool greatest);

@@ -43,6 +43,7 @@ StepFn function_of(OpId op) {
     case OpId::slice_update: return run_slice_update;
     case OpId::gather: return run_gather;
     case OpId::scatter_add: return run_scatter_add;
+    case OpId::scatter: return run_scatter;
     case OpId::topk:
     case OpId::sort: return run_topk;
     case OpId::cumsum: return scan_of<scan_sum>;

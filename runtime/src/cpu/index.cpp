@@ -205,6 +205,36 @@ void scatter_add_in_class(const StepCall& call, int axis) {
   write_row(out.dtype, bytes_of(out), compute_class(out.dtype), sums.as(), out.numel());
 }
 
+// In order along the axis, so that of those that go to one place the last stays.
+template <class T>
+void scatter(const StepCall& call, const IndexedSpace& space) {
+  T* target = reinterpret_cast<T*>(call.outputs[0].data);
+  const T* source = reinterpret_cast<const T*>(call.inputs[2].data);
+  const std::int64_t index_stride = space.inner.row_stride(index);
+  const std::int64_t source_stride = space.inner.row_stride(other);
+  const std::int64_t target_stride = space.inner.row_stride(table);
+  for_each_line(space, false, [&](const std::int64_t* at, std::int64_t n, std::int64_t begin,
+                                  std::int64_t end) {
+    for (std::int64_t j = begin; j < end; ++j) {
+      const T* from = source + at[other] + j * space.axis_strides[other];
+      const std::int64_t where = at[index] + j * space.axis_strides[index];
+      if (index_stride == 0 && target_stride == 1) {
+        const std::int64_t i = space.index_at(where);
+        if (is_within(call, i, space.limit))
+          copy_row(reinterpret_cast<char*>(target + at[table] + i * space.axis_strides[table]), 1,
+                   reinterpret_cast<const char*>(from), source_stride, n, sizeof(T));
+        continue;
+      }
+      for (std::int64_t c = 0; c < n; ++c) {
+        const std::int64_t i = space.index_at(where + c * index_stride);
+        if (is_within(call, i, space.limit))
+          target[at[table] + i * space.axis_strides[table] + c * target_stride] =
+              from[c * source_stride];
+      }
+    }
+  });
+}
+
 }  // namespace
 
 void run_gather(const StepCall& call) {
@@ -231,6 +261,21 @@ void run_scatter_add(const StepCall& call) {
     case ComputeClass::f64: return scatter_add_in_class<double>(call, axis);
     case ComputeClass::i32: return scatter_add_in_class<std::int32_t>(call, axis);
     case ComputeClass::i64: return scatter_add_in_class<std::int64_t>(call, axis);
+  }
+}
+
+void run_scatter(const StepCall& call) {
+  if (call.outputs[0].numel() == 0) return;
+  const ResolvedOperand out = dense_like(call.outputs[0], bytes_of(call.outputs[0]));
+  copy_strided(out, call.inputs[0]);
+  if (call.inputs[1].numel() == 0) return;
+  const IndexedSpace space(out, call.inputs[1], call.inputs[2],
+                           static_cast<int>(attribute(call, 0)));
+  switch (size_of(out.dtype)) {
+    case 1: return scatter<std::uint8_t>(call, space);
+    case 2: return scatter<std::uint16_t>(call, space);
+    case 4: return scatter<std::uint32_t>(call, space);
+    default: return scatter<std::uint64_t>(call, space);
   }
 }
 

@@ -121,6 +121,7 @@ KernelSequence emit_cat(const KernelStep& step, const GpuFacts& gpu);
 KernelSequence emit_slice_update(const KernelStep& step, const GpuFacts& gpu);
 KernelSequence emit_gather(const KernelStep& step, const GpuFacts& gpu);
 KernelSequence emit_scatter_add(const KernelStep& step, const GpuFacts& gpu);
+KernelSequence emit_scatter(const KernelStep& step, const GpuFacts& gpu);
 KernelSequence emit_topk(const KernelStep& step, const GpuFacts& gpu);
 KernelSequence emit_scan(const KernelStep& step, const GpuFacts& gpu);
 KernelSequence emit_search(const KernelStep& step, const GpuFacts& gpu);

@@ -15,6 +15,7 @@
 #include <weft/graph/device.h>
 #include <weft/graph/dtype.h>
 #include <weft/graph/error.h>
+#include <weft/graph/shape.h>
 
 namespace weft {
 
@@ -115,6 +116,28 @@ class OptionalOperand {
 
  private:
   std::optional<Operand> operand_;
+};
+
+/// For Tensor::index: an integer (removes the axis), slice(...) (keeps it), an i32 or i64 tensor of
+/// positions, or a bool mask of one or more axes.
+class Index {
+ public:
+  template <detail::Integer T>
+  Index(T position) noexcept : position_(static_cast<std::int64_t>(position)), is_position_(true) {}
+  Index(Slice range) noexcept : range_(range) {}
+  Index(const Tensor& tensor, Where at = {}) noexcept : tensor_(TensorArg(tensor, at)) {}
+  Index(Tensor&& tensor, Where at = {}) noexcept : tensor_(TensorArg(std::move(tensor), at)) {}
+  Index(const Variable& variable, Where at = {}) : tensor_(TensorArg(variable, at)) {}
+  bool is_position() const noexcept { return is_position_; }
+  std::int64_t position() const noexcept { return position_; }
+  const Slice& range() const noexcept { return range_; }
+  const std::optional<TensorArg>& tensor() const noexcept { return tensor_; }
+
+ private:
+  Slice range_{};
+  std::int64_t position_ = 0;
+  bool is_position_ = false;
+  std::optional<TensorArg> tensor_;
 };
 
 /// Several tensors: one, braces, or a vector of Tensors or Variables.

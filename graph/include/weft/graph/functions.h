@@ -278,4 +278,8 @@ Variable variable(const Tensor& initial, Where at = {});
 
 }  // namespace weft
 
+#include <weft/graph/indexing.h>
+#include <weft/graph/linear_algebra.h>
+#include <weft/graph/shaping.h>
 #include <weft/graph/sorting.h>
+#include <weft/graph/statistics.h>

@@ -173,22 +173,6 @@ inline Slice slice(Bound start, Bound stop, std::int64_t step = 1) noexcept {
   return {start.value(), stop.value(), step};
 }
 
-/// For Tensor::index: an integer (removes the axis) or slice(...) (keeps it).
-class Index {
- public:
-  template <detail::Integer T>
-  Index(T position) noexcept : position_(static_cast<std::int64_t>(position)), is_position_(true) {}
-  Index(Slice range) noexcept : range_(range) {}
-  bool is_position() const noexcept { return is_position_; }
-  std::int64_t position() const noexcept { return position_; }
-  const Slice& range() const noexcept { return range_; }
-
- private:
-  Slice range_{};
-  std::int64_t position_ = 0;
-  bool is_position_ = false;
-};
-
 namespace detail {
 
 /// Axis counted from the front; IndexError naming op and rank where it is out of range.

@@ -40,6 +40,8 @@ std::vector<T> elements(std::size_t count, Where at) try {
 
 }  // namespace detail
 
+struct PadOptions;
+
 /// A position along the first axis, for `x[i]`; negative counts from the end.
 class Position {
  public:
@@ -96,6 +98,10 @@ class TensorMethods {
 
   // Views and indexing.
   Tensor operator[](const Position& position) const;
+  /// Axis by axis from the first, as NumPy's: `x.index({0, slice(1, 3)})`. Tensors of positions,
+  /// negative from the end, broadcast together, and their axes come in place of theirs, or first
+  /// where theirs are not neighbours. A bool mask stands for its axes: `x.index({x > 0})`; it is
+  /// evaluated, and waited for, at the call.
   Tensor index(std::initializer_list<Index> indices, Where at = {}) const;
   Tensor slice(std::int64_t axis, Bound start, Bound stop = std::nullopt, std::int64_t step = 1,
                Where at = {}) const;
@@ -159,6 +165,63 @@ class TensorMethods {
   UniqueResult unique(const UniqueOptions& options, Where at = {}) const;
   Tensor bucketize(const TensorArg& boundaries, bool right = false) const;
   Tensor isin(const TensorArg& elements) const;
+  // Writing and picking at indices and by masks.
+  Tensor scatter(std::int64_t axis, const TensorArg& index, const Operand& source) const;
+  Tensor index_select(std::int64_t axis, const TensorArg& index) const;
+  Tensor index_add(std::int64_t axis, const TensorArg& index, const TensorArg& source) const;
+  Tensor index_copy(std::int64_t axis, const TensorArg& index, const TensorArg& source) const;
+  Tensor index_fill(std::int64_t axis, const TensorArg& index, const Operand& value) const;
+  Tensor take(const TensorArg& index) const;
+  Tensor put(const TensorArg& index, const Operand& source, bool accumulate = false) const;
+  Tensor masked_select(const TensorArg& mask) const;
+  Tensor masked_scatter(const TensorArg& mask, const TensorArg& source) const;
+  Tensor nonzero(Where at = {}) const;
+
+  // Other arrangements.
+  Tensor roll(const Dims& shifts, const Dims& axes = {}) const;
+  Tensor repeat(const Dims& counts) const;
+  Tensor tile(const Dims& counts) const;
+  Tensor repeat_interleave(std::int64_t count, std::optional<std::int64_t> axis = std::nullopt,
+                           Where at = {}) const;
+  Tensor repeat_interleave(const TensorArg& counts,
+                           std::optional<std::int64_t> axis = std::nullopt) const;
+  Tensor pad(const Sizes& widths, const PadOptions& options, Where at = {}) const;
+  Tensor pad(const Sizes& widths, Where at = {}) const;
+  Tensor tril(std::int64_t diagonal = 0, Where at = {}) const;
+  Tensor triu(std::int64_t diagonal = 0, Where at = {}) const;
+  Tensor diagonal(std::int64_t offset = 0, std::int64_t axis1 = 0, std::int64_t axis2 = 1,
+                  Where at = {}) const;
+  Tensor diag(std::int64_t offset = 0, Where at = {}) const;
+  Tensor diag_embed(std::int64_t offset = 0, std::int64_t axis1 = -2, std::int64_t axis2 = -1,
+                    Where at = {}) const;
+  Tensor movedim(const Dims& from, const Dims& to) const;
+  Tensor swapaxes(std::int64_t a, std::int64_t b, Where at = {}) const;
+  Tensor unflatten(std::int64_t axis, const Dims& sizes) const;
+  Tensor narrow(std::int64_t axis, std::int64_t start, std::int64_t length, Where at = {}) const;
+  Tensor rot90(std::int64_t k = 1, const Dims& axes = {0, 1}) const;
+  std::vector<Tensor> unbind(std::int64_t axis = 0, Where at = {}) const;
+  std::vector<Tensor> split(const Sizes& sizes, std::int64_t axis = 0, Where at = {}) const;
+  std::vector<Tensor> chunk(std::int64_t chunks, std::int64_t axis = 0, Where at = {}) const;
+  std::vector<Tensor> tensor_split(std::int64_t parts, std::int64_t axis = 0, Where at = {}) const;
+  std::vector<Tensor> tensor_split(const Sizes& positions, std::int64_t axis = 0,
+                                   Where at = {}) const;
+
+  // Statistics.
+  Tensor var(const Dims& axes = {}, bool keep = false, double correction = 1) const;
+  Tensor stddev(const Dims& axes = {}, bool keep = false, double correction = 1) const;
+  Tensor norm(const Dims& axes = {}, bool keep = false) const;
+  Tensor count_nonzero(const Dims& axes = {}, bool keep = false) const;
+  Tensor nansum(const Dims& axes = {}, bool keep = false) const;
+  Tensor nanmean(const Dims& axes = {}, bool keep = false) const;
+
+  // Products.
+  Tensor dot(const TensorArg& other) const;
+  Tensor outer(const TensorArg& other) const;
+  Tensor mv(const TensorArg& other) const;
+  Tensor mm(const TensorArg& other) const;
+  Tensor bmm(const TensorArg& other) const;
+  Tensor cross(const TensorArg& other, std::int64_t axis = -1) const;
+  Tensor trace(Where at = {}) const;
 
 #define WEFT_METHOD_1(name) Tensor name(Where at = {}) const;
 #define WEFT_METHOD_2(name) Tensor name(const Operand& other) const;
