@@ -364,7 +364,8 @@ Tensor record_pointwise(OpId op, std::span<const Operand> operands) {
           ? PointwiseTypes{first_dtype, first_dtype}
           : pointwise_types(row, operands);
   // All bits of a bool are one: flipping them is its negation.
-  if (row.rule == DTypeRule::integral && operands.size() == 1 && types.operand == DType::bool_)
+  if (row.rule == DTypeRule::integral && operands.size() == 1 && types.operand == DType::bool_ &&
+      !registered(op))
     return record_pointwise(OpId::logical_not, operands);
   const Device device = common_device(row.name.data(), {tensors, tensor_count}, at);
 
