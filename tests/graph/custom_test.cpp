@@ -1,6 +1,7 @@
 // Element-wise ops that a program defines: values, dtypes, fusion, gradients, devices, mistakes.
+#include <algorithm>
 #include <cmath>
-#include <cstring>
+#include <fstream>
 #include <sstream>
 
 #include <weft/custom.h>
@@ -165,4 +166,31 @@ TEST_CASE("custom: mistakes are told at the first use", "[custom]") {
   CHECK_THROWS_AS(multiply_add(x, tensor({1.0, 2.0}), tensor({1.0, 2.0, 3.0})), ShapeError);
   CHECK_THROWS_AS(low_bits(x), DTypeError);
   CHECK_THROWS_AS(multiply_add(1, 2, 3), ValueError);
+}
+
+TEST_CASE("custom: the snippets of the guide stand in the sample", "[custom]") {
+  const std::string root = std::string(WEFT_TESTS_DIR) + "/..";
+  const auto lines_of = [](const std::string& path) {
+    std::ifstream file(path);
+    REQUIRE(file);
+    std::vector<std::string> lines;
+    for (std::string line; std::getline(file, line);) {
+      const std::size_t first = line.find_first_not_of(' ');
+      lines.push_back(first == line.npos ? "" : line.substr(first));
+    }
+    return lines;
+  };
+  const std::vector<std::string> sample = lines_of(root + "/samples/07_custom_op.cpp");
+  bool is_code = false;
+  int compared = 0;
+  for (const std::string& line : lines_of(root + "/docs/custom-ops.md")) {
+    if (line.starts_with("```")) {
+      is_code = !is_code;
+    } else if (is_code && !line.empty()) {
+      INFO(line);
+      CHECK(std::find(sample.begin(), sample.end(), line) != sample.end());
+      ++compared;
+    }
+  }
+  CHECK(compared > 40);
 }

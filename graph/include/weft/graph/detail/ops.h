@@ -102,7 +102,7 @@ struct OpInfo {
   /// Dear to compute and cheap to hold: kept where a gradient or another graph may need it.
   bool is_dear() const noexcept {
     return kind == OpKind::product || kind == OpKind::reduce || kind == OpKind::sort ||
-           kind == OpKind::index || kind == OpKind::call;
+           kind == OpKind::index || (kind == OpKind::call && !gives_inputs);
   }
   /// May be merged with an equal one.
   bool is_mergeable() const noexcept {
