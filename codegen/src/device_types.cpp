@@ -22,6 +22,7 @@ constexpr Expression expressions[] = {
 };
 
 std::string_view expression_text(OpId op) {
+  if (const RegisteredOp* own = registered(op)) return own->expression;
   for (const Expression& expression : expressions)
     if (expression.op == op) return expression.text;
   return {};

@@ -1,5 +1,6 @@
 // From a step to the family that writes its kernels: the one place of codegen that names ops.
 #include <weft/codegen/kernel.h>
+#include <weft/graph/detail/custom.h>
 #include <weft/graph/error.h>
 
 namespace weft::detail {
@@ -8,6 +9,7 @@ namespace {
 using EmitFn = KernelSequence (*)(const KernelStep&, const GpuFacts&);
 
 EmitFn family_of(OpId op) {
+  if (kernel_body(op)) return emit_own_kernel;
   switch (op) {
     case OpId::argmax:
     case OpId::argmin: return emit_arg_reduce;

@@ -7,17 +7,14 @@
 #include <weft/graph/error.h>
 
 namespace weft::detail {
-namespace {
 
-std::string digest(std::string_view text) {
+std::string text_digest(std::string_view text) {
   std::uint64_t hash = 0xcbf29ce484222325u;  // FNV-1a
   for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
   char digits[17];
   std::snprintf(digits, sizeof digits, "%016llx", static_cast<unsigned long long>(hash));
   return digits;
 }
-
-}  // namespace
 
 void KernelWriter::line(std::string_view text) {
   if (text.starts_with('}')) --depth_;
@@ -36,7 +33,7 @@ KernelLaunch KernelWriter::finish(std::string_view family, std::uint32_t threads
   launch.params = params_;
   launch.params.resize(words);
   const std::string bounds = std::to_string(threads);
-  const std::string entry = "wf_" + std::string(family) + "_" + digest(bounds + body_);
+  const std::string entry = "wf_" + std::string(family) + "_" + text_digest(bounds + body_);
   text += "extern \"C\" __global__ void __launch_bounds__(" + bounds + ") " + entry +
           "(const __grid_constant__ Params p) {\n" + body_ + "}\n";
   launch.source = std::make_shared<const KernelSource>(KernelSource{entry, std::move(text)});

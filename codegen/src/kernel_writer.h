@@ -12,6 +12,9 @@ namespace weft::detail {
 /// Most parameter words of a kernel: 4 KiB, what every architecture takes.
 inline constexpr std::size_t most_param_words = 512;
 
+/// Sixteen digits that tell texts apart.
+std::string text_digest(std::string_view text);
+
 class KernelWriter {
  public:
   using Kind = ParamWord::Kind;

@@ -2,6 +2,7 @@
 // cotangents flow from the output through the recorded history, each node once, consumers first.
 #include <weft/graph/autograd.h>
 
+#include <array>
 #include <unordered_map>
 
 #include <weft/graph/detail/variable.h>
@@ -31,7 +32,10 @@ class GradientRecording {
   /// Where and under what name the gradient of `node` runs. Only where its inputs live elsewhere
   /// must the device be said: the gradient's operands would be a mix.
   void enter(const Node* node, std::span<const WalkedInput> inputs) {
-    ambient().scope = node->scope;
+    ambient().scope = ambient().anomalies == Anomalies::none
+                          ? node->scope
+                          : scope_of_gradient(node->scope, info(node->op).name.data(),
+                                              node->where());
     bool mixed = node->device.kind() == DeviceKind::automatic;
     if (info(node->op).kind != OpKind::transfer)
       for (const WalkedInput& input : inputs)
@@ -67,15 +71,16 @@ Tensor conform(const Tensor& gradient, Ref value, Where at) {
                                                 : result.to(device, dtype, at);
 }
 
-/// The cotangents that have arrived so far, by place in the history. Few nodes have two outputs.
+/// The cotangents that have arrived so far, by place in the history. Few nodes have more than one
+/// output.
 class Cotangents {
  public:
   explicit Cotangents(std::size_t nodes) : first_(nodes) {}
   Tensor& at(std::uint32_t index, std::uint32_t output) {
-    return output ? second_[index] : first_[index];
+    return output ? more_[index][output - 1] : first_[index];
   }
   bool has(std::uint32_t index) const {
-    return first_[index].defined() || second_.count(index) != 0;
+    return first_[index].defined() || more_.count(index) != 0;
   }
   void add_to(std::uint32_t index, Ref value, const Tensor& gradient, Where where) {
     const Tensor part = conform(gradient, value, where);
@@ -84,12 +89,12 @@ class Cotangents {
   }
   void drop(std::uint32_t index) {
     first_[index] = Tensor();
-    second_.erase(index);
+    more_.erase(index);
   }
 
  private:
   std::vector<Tensor> first_;
-  std::unordered_map<std::uint32_t, Tensor> second_;
+  std::unordered_map<std::uint32_t, std::array<Tensor, most_outputs - 1>> more_;
 };
 
 /// A target's place in the history: every version of a Variable, one place of any other value.

@@ -131,8 +131,9 @@ class Words {
   std::size_t count_ = 0;
 };
 
-/// Of a node: itself, two shapes, what follows, attributes, and inputs that need no list.
-constexpr std::size_t most_words = 1 + 2 * (1 + max_rank) + 1 + 4 + Node::inline_inputs;
+/// Of a node: itself, shapes, what follows, attributes, and inputs that need no list.
+constexpr std::size_t most_words =
+    1 + most_outputs * (1 + max_rank) + 1 + 4 + Node::inline_inputs;
 
 /// Words of one node. Attributes that are arguments go to the argument block instead, in order.
 void add_key(Capture& c, Words& key, const Node* node, std::uint8_t flag) {
@@ -288,7 +289,8 @@ Graph build_graph(const Capture& c) {
     }
     if (node->output_count > 1) {
       v.specs_more = static_cast<std::uint32_t>(graph.more_specs.size());
-      graph.more_specs.push_back(node->extra->specs[0]);
+      for (std::uint32_t o = 1; o < node->output_count; ++o)
+        graph.more_specs.push_back(node->extra->specs[o - 1]);
     }
     builder.add(std::move(v), edges);
   }

@@ -18,7 +18,9 @@ void unpin(Node* node) noexcept {
 }
 
 bool has_floating_output(const Node* node) noexcept {
-  return is_floating(node->dtype) || (node->output_count > 1 && is_floating(node->dtype_of(1)));
+  for (std::uint32_t o = 0; o < node->output_count; ++o)
+    if (is_floating(node->dtype_of(o))) return true;
+  return false;
 }
 
 std::size_t hash_of(const Node* node) noexcept {

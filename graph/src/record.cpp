@@ -186,6 +186,26 @@ std::pair<Tensor, Tensor> record_pair(OpId op, std::span<const Ref> inputs, cons
   fail_memory(info(op).name.data(), at);
 }
 
+std::vector<Tensor> record_call(OpId op, std::span<const Ref> inputs, const Attrs& attrs,
+                                std::span<const Spec> outputs, Device device,
+                                std::shared_ptr<const NodePayload> payload, Where at) try {
+  auto extra = std::make_unique<NodeExtra>();
+  std::copy(outputs.begin() + 1, outputs.end(), extra->specs);
+  extra->payload = std::move(payload);
+  std::vector<Tensor> tensors{record_structured(op, inputs, attrs, outputs[0], device, at)};
+  Node* node = tensors[0].ref().node;
+  node->output_count = static_cast<std::uint8_t>(outputs.size());
+  node->extra = extra.release();
+  for (std::uint32_t o = 0; o < outputs.size(); ++o) {
+    node->requires_grad =
+        node->requires_grad || takes_gradient(info(op), outputs[o].dtype, inputs);
+    if (o > 0) tensors.emplace_back(Handle(Ref{node, o}));
+  }
+  return tensors;
+} catch (const std::bad_alloc&) {
+  fail_memory(info(op).name.data(), at);
+}
+
 Tensor record_number(const Operand& number, DType dtype, Device device) {
   Node* node = new_node(OpId::scalar, 0, number.at());
   node->dtype = dtype;
@@ -364,7 +384,8 @@ Tensor record_pointwise(OpId op, std::span<const Operand> operands) {
           ? PointwiseTypes{first_dtype, first_dtype}
           : pointwise_types(row, operands);
   // All bits of a bool are one: flipping them is its negation.
-  if (row.rule == DTypeRule::integral && operands.size() == 1 && types.operand == DType::bool_)
+  if (row.rule == DTypeRule::integral && operands.size() == 1 && types.operand == DType::bool_ &&
+      !registered(op))
     return record_pointwise(OpId::logical_not, operands);
   const Device device = common_device(row.name.data(), {tensors, tensor_count}, at);
 

@@ -1,8 +1,11 @@
 // The guards of the calling thread.
+#include <weft/graph/anomaly.h>
 #include <weft/graph/scope.h>
 
+#include <map>
 #include <mutex>
 #include <string>
+#include <tuple>
 #include <unordered_map>
 
 #include <weft/graph/detail/evaluator.h>
@@ -31,6 +34,17 @@ const ScopeName* intern(const std::string& path) {
 }
 
 }  // namespace
+
+const ScopeName* scope_of_gradient(const ScopeName* scope, const char* op, Where at) {
+  static std::mutex mutex;
+  using Key = std::tuple<const ScopeName*, const char*, const char*, int>;
+  static auto* names = new std::map<Key, ScopeName>;
+  const std::lock_guard lock(mutex);
+  const Key key{scope, op, at.file(), at.line()};
+  const char* text = scope ? scope->text : "";
+  return &names->try_emplace(key, ScopeName{text, op, at}).first->second;
+}
+
 }  // namespace detail
 
 On::On(Device device, Where at)
@@ -53,7 +67,7 @@ On::~On() {
 
 Scope::Scope(std::string_view name) : previous_(detail::ambient().scope) {
   const detail::ScopeName* outer = detail::ambient().scope;
-  std::string path = outer ? std::string(outer->text) + "/" : std::string();
+  std::string path = outer && *outer->text ? std::string(outer->text) + "/" : std::string();
   path += name;
   detail::ambient().scope = detail::intern(path);
 }
@@ -63,6 +77,14 @@ Scope::~Scope() { detail::ambient().scope = static_cast<const detail::ScopeName*
 NoGrad::NoGrad() noexcept : previous_(detail::ambient().grad_enabled) {
   detail::ambient().grad_enabled = false;
 }
+
+DetectAnomaly::DetectAnomaly(const AnomalyOptions& options) noexcept
+    : previous_(detail::ambient().anomalies) {
+  detail::ambient().anomalies =
+      options.infinity ? detail::Anomalies::nan_and_infinity : detail::Anomalies::nan;
+}
+
+DetectAnomaly::~DetectAnomaly() { detail::ambient().anomalies = previous_; }
 
 NoGrad::~NoGrad() { detail::ambient().grad_enabled = previous_; }
 

@@ -46,7 +46,15 @@ struct StepCall {
   const std::uint64_t* arguments;            // the run's argument block
   ErrorWord* error;
   Numerics numerics = Numerics::standard;
+  // Of a call of the program's own: what it carries, where it was recorded, and in which scope.
+  const NodePayload* payload = nullptr;
+  Where at = no_place;
+  const char* scope = "";
 };
+
+/// Whether the calling thread is in a function of the program that a step calls: nothing may be
+/// waited for there.
+bool& inside_host_function() noexcept;
 
 /// A stretch of a run's steps on one stream.
 struct Segment {

@@ -24,6 +24,11 @@ constexpr std::size_t most_nodes_pictured = 4096;
 constexpr std::size_t most_words_kept = std::size_t{1} << 22;
 
 void require_no_trace(const char* what, Where at) {
+  if (inside_host_function())
+    fail<UnsupportedError>(at, std::string(what) +
+                                   ": a function that a step of a run calls may not evaluate, read "
+                                   "or wait: that run would wait for itself; give it what it reads "
+                                   "as inputs");
   if (!ambient().tracing) return;
   fail<TraceError>(at, std::string(what) +
                            ": a value is read while a step is being traced; return it from the "
@@ -84,7 +89,7 @@ std::shared_ptr<BoundPlan> Engine::plan_for(const TensorList& roots) try {
   capture_nodes(refs, capture_);
   bound->plan = plan_of_capture(true);
   for (const Node* node : capture_.nodes)
-    bound->provenance.push_back({node->file, node->line, node->scope});
+    bound->provenance.push_back({node->file, node->line, node->scope, nullptr});
   shrink_capture();
   return bound;
 } catch (const std::bad_alloc&) {
@@ -104,7 +109,7 @@ std::shared_ptr<Run> Engine::bind(const std::shared_ptr<const FrozenPlan>& plan,
   for (std::uint32_t leaf = 0; leaf < capture_.leaves.size(); ++leaf) {
     Node* node = capture_.nodes[capture_.leaves[leaf]];
     for (std::uint32_t o = 0; o < node->output_count; ++o)
-      run->bind_leaf(2 * leaf + o, node->storage_of(o));
+      run->bind_leaf(leaf_slot(plan->leaf_count, leaf, o), node->storage_of(o));
     if (!node->completion || node->completion->has_ended()) continue;
     require_own(*node->completion, at);
     run->depends.push_back(node->completion);
@@ -123,7 +128,8 @@ std::shared_ptr<Run> Engine::bind(const std::shared_ptr<const FrozenPlan>& plan,
   bind_outputs(*run, at);
   for (const std::uint32_t step : plan->fallible) {
     const Node* node = capture_.nodes[plan->steps[step].ordinal];
-    run->provenance.push_back({node->file, node->line, node->scope});
+    run->provenance.push_back({node->file, node->line, node->scope,
+                               node->extra ? node->extra->payload : nullptr});
   }
   return run;
 }
@@ -253,6 +259,8 @@ void Engine::evaluate(std::span<const Ref> roots, Where at) {
     for (const Ref root : roots)
       if (is_pending(root.node)) pending.push_back(root);
     if (pending.empty()) return;
+    if (ambient().anomalies != Anomalies::none && !looks_for_anomalies_)
+      return evaluate_checked(pending, at);
     capture_nodes(pending, capture_);
     if (const std::vector<Handle> first = first_values(); !first.empty()) {
       // In a run of their own: should the other one fail, the Variables still have these.
@@ -280,6 +288,7 @@ void Engine::evaluate(std::span<const Ref> roots, Where at) {
 }
 
 void Engine::wait(Node* node, Where at) {
+  if (inside_host_function()) require_no_trace("wait", at);
   const std::shared_ptr<Completion> completion = node->completion;
   if (!completion) return;
   require_own(*completion, at);

@@ -92,6 +92,8 @@ class Engine final : public Evaluator {
   void start(const std::shared_ptr<const FrozenPlan>& plan, Where at);
   void start_once(const std::shared_ptr<const FrozenPlan>& plan, Where at);
   void submit(const std::shared_ptr<Run>& run);
+  /// Computes what the roots need value by value, looking at each. ValueError for an anomaly.
+  void evaluate_checked(std::span<const Ref> roots, Where at);
   /// What evaluated nodes will be given; made before the run starts, as it may end at once.
   struct Publication {
     std::vector<Handle> nodes;  // held until all are published: letting go may end others
@@ -108,6 +110,7 @@ class Engine final : public Evaluator {
   void note_seen(const std::exception_ptr& failure) noexcept;
 
   bool makes_first_values_ = false;
+  bool looks_for_anomalies_ = false;  // evaluate_checked is at work
   Capture capture_;
   PassContext context_{};
   // What context_'s costs and candidates were made from, and how many there have been.

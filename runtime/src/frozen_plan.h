@@ -25,7 +25,7 @@ struct PlanBuffer {
   };
   Home home;
   Device device;
-  std::uint32_t index = 0;  // of a leaf: twice its number, plus its output's
+  std::uint32_t index = 0;  // of a leaf: its output's leaf_slot
   std::size_t bytes = 0;
   std::size_t offset = 0;
   std::uint32_t first_step = 0, last_step = 0;
@@ -64,6 +64,12 @@ struct FrozenStep {
   std::int64_t bytes = 0;
   double predicted_us = 0;
 };
+
+/// The number of a leaf's output among the leaves of a run: two for each leaf come first.
+constexpr std::uint32_t leaf_slot(std::uint32_t leaf_count, std::uint32_t leaf,
+                                  std::uint32_t output) noexcept {
+  return output < 2 ? 2 * leaf + output : 2 * leaf_count + (most_outputs - 2) * leaf + output - 2;
+}
 
 /// A wanted value: which buffer holds it, from which element on.
 struct PlanOutput {
@@ -110,6 +116,7 @@ struct FrozenPlan {
   std::uint32_t output_buffers = 0;  // how many of home `output`
   std::vector<DevicePeak> peaks;
   std::uint32_t leaf_count = 0;
+  bool has_wide_leaves = false;  // some have more outputs than two
   std::uint32_t argument_count = 0;
   std::uint32_t event_count = 0;
   bool one_stream = true;                  // all steps on one stream of one device

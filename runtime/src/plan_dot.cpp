@@ -165,10 +165,10 @@ class PlanPicture {
   std::string scopes_of(const FrozenStep& step) const {
     if (step.vertex < 0) return {};
     std::string text;
-    std::set<const ScopeName*> seen;
+    std::set<std::string_view> seen;
     const auto note = [&](std::uint32_t ordinal) {
       const ScopeName* scope = scope_of(ordinal);
-      if (!scope || !seen.insert(scope).second) return;
+      if (!scope || !*scope->text || !seen.insert(scope->text).second) return;
       text += (text.empty() ? "" : ", ") + std::string(scope->text);
     };
     if (const Graph* body = body_of(step)) {
@@ -215,7 +215,7 @@ class PlanPicture {
     if (i >= plan_.graph.outputs.size()) return "result";
     const Value value = plan_.graph.outputs[i];
     const Vertex* vertex = &plan_.graph.vertices[value.vertex];
-    Keep keep = vertex->keep[value.output & 1];
+    Keep keep = vertex->keep[value.output % most_outputs];
     if (vertex->body >= 0) {
       const Graph& body = plan_.graph.bodies[static_cast<std::size_t>(vertex->body)];
       vertex = &body.vertices[body.outputs[value.output].vertex];

@@ -23,7 +23,7 @@ void ErrorWord::set(std::uint32_t step_number, std::int64_t bad, std::int64_t bo
 
 Run::Run(std::shared_ptr<const FrozenPlan> plan)
     : plan_(std::move(plan)), completion_(std::make_shared<Completion>(fork_generation())) {
-  leaves_.resize(2 * std::size_t{plan_->leaf_count});
+  leaves_.resize((plan_->has_wide_leaves ? most_outputs : 2) * std::size_t{plan_->leaf_count});
   outputs_.resize(plan_->output_buffers);
   events_.resize(plan_->event_count);
   segments_.resize(plan_->segments.size());
@@ -176,8 +176,15 @@ void Run::carry_out(const FrozenStep& step, std::uint32_t number) {
                  : reinterpret_cast<std::uintptr_t>(device.host_address(step.device, operand.data));
   }
   const std::span<const ResolvedOperand> all(operands);
-  run_on_host({&step, number, all.first(inputs), all.subspan(inputs), arguments.data(), &error,
-               plan().numerics});
+  StepCall call{&step,  number, all.first(inputs), all.subspan(inputs), arguments.data(),
+                &error, plan().numerics};
+  if (info(step.op).kind == OpKind::call)
+    if (const Provenance* from = provenance_of(number)) {
+      call.payload = from->payload.get();
+      call.at = Where::of(from->file, from->line);
+      if (from->scope) call.scope = from->scope->text;
+    }
+  run_on_host(call);
 }
 
 void Run::execute(std::uint32_t first, std::uint32_t last, StepObserver* observer) noexcept {
@@ -199,16 +206,21 @@ void Run::execute(std::uint32_t first, std::uint32_t last, StepObserver* observe
   segment_done(first);
 }
 
+const Provenance* Run::provenance_of(std::uint32_t number) const noexcept {
+  const auto it = std::lower_bound(plan_->fallible.begin(), plan_->fallible.end(), number);
+  const auto place = static_cast<std::size_t>(it - plan_->fallible.begin());
+  if (it == plan_->fallible.end() || *it != number || place >= provenance.size()) return nullptr;
+  return &provenance[place];
+}
+
 std::exception_ptr Run::located_failure() const {
   const std::uint32_t number = error.step.load(std::memory_order_acquire) - 1;
   const FrozenStep& step = plan_->steps[number];
-  const auto it = std::find(plan_->fallible.begin(), plan_->fallible.end(), number);
   Where at = Where::of("?", 0);
   std::string scope;
-  if (it != plan_->fallible.end()) {
-    const Provenance& from = provenance[static_cast<std::size_t>(it - plan_->fallible.begin())];
-    at = Where::of(from.file, from.line);
-    if (from.scope) scope = std::string(" in scope ") + from.scope->text;
+  if (const Provenance* from = provenance_of(number)) {
+    at = Where::of(from->file, from->line);
+    if (from->scope && *from->scope->text) scope = std::string(" in scope ") + from->scope->text;
   }
   return std::make_exception_ptr(IndexError(
       std::string(info(step.op).name) + scope + ": index " + std::to_string(error.index.load()) +

@@ -24,6 +24,7 @@ struct Provenance {
   const char* file;
   int line;
   const ScopeName* scope;
+  std::shared_ptr<const NodePayload> payload;  // of a call
 };
 
 /// A Variable that the run gives a new value, and that value's number. Counts as a holder of the
@@ -178,6 +179,8 @@ class Run {
   void carry_out(const FrozenStep& step, std::uint32_t number);
   void move_data(const FrozenStep& step);
   void end() noexcept;
+  /// Of a step of plan.fallible; null for others.
+  const Provenance* provenance_of(std::uint32_t number) const noexcept;
   std::exception_ptr located_failure() const;
   void release(std::vector<Storage>& storages) noexcept;
   void await_open() noexcept;

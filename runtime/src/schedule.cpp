@@ -32,8 +32,10 @@ class Scheduler {
     for (const VertexId v : order()) add_step(v);
     add_outputs();
     add_events();
-    for (std::uint32_t i = 0; i < plan_.steps.size(); ++i)
-      if (info(plan_.steps[i].op).kind == OpKind::index) plan_.fallible.push_back(i);
+    for (std::uint32_t i = 0; i < plan_.steps.size(); ++i) {
+      const OpKind kind = info(plan_.steps[i].op).kind;
+      if (kind == OpKind::index || kind == OpKind::call) plan_.fallible.push_back(i);
+    }
     note_lifetimes();
     const Clocks clocks(plan_);
     plan_.one_stream = clocks.stream_count() <= 1;
@@ -81,7 +83,9 @@ class Scheduler {
     buffer.bytes = static_cast<std::size_t>(spec.shape.numel()) * size_of(spec.dtype);
     if (vertex.leaf >= 0) {
       buffer.home = PlanBuffer::Home::leaf;
-      buffer.index = 2 * static_cast<std::uint32_t>(vertex.leaf) + value.output;
+      buffer.index = leaf_slot(plan_.leaf_count, static_cast<std::uint32_t>(vertex.leaf),
+                               value.output);
+      plan_.has_wide_leaves = plan_.has_wide_leaves || value.output > 1;
     } else if (wanted) {
       buffer.home = PlanBuffer::Home::output;
       buffer.index = plan_.output_buffers++;

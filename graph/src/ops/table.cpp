@@ -1,5 +1,8 @@
 // The table of ops as data, and the gradients of its point-wise rows.
+#include <atomic>
 #include <cmath>
+#include <limits>
+#include <mutex>
 
 #include <weft/graph/detail/ops.h>
 #include <weft/graph/detail/record.h>
@@ -72,9 +75,35 @@ const OpInfo table[op_count] = {
      Exactness::exact, -1, 1, 0, false, false, 1, 0, 0, 0, nullptr, nullptr},
 };
 
+// Ids beyond the table's. Pages that no op is in are never touched.
+constexpr int most_registered = std::numeric_limits<std::uint16_t>::max() - op_count;
+std::atomic<const RegisteredOp*> registry[most_registered];
+
 }  // namespace
 
-const OpInfo& info(OpId op) noexcept { return table[static_cast<int>(op)]; }
+const OpInfo& info(OpId op) noexcept {
+  const int id = static_cast<int>(op);
+  return id < op_count ? table[id] : registered(op)->row;
+}
+
+const RegisteredOp* registered(OpId op) noexcept {
+  const int place = static_cast<int>(op) - op_count;
+  return place < 0 ? nullptr : registry[place].load(std::memory_order_acquire);
+}
+
+OpId register_op(std::unique_ptr<RegisteredOp> op, Where at) {
+  static std::mutex mutex;
+  static int count = 0;
+  const std::lock_guard lock(mutex);
+  if (count == most_registered)
+    fail<UnsupportedError>(at, op->name + ": " + std::to_string(count) +
+                                   " ops have been defined, which is the most; define an op once, "
+                                   "outside of loops");
+  op->row.name = op->name;
+  op->row.doc = op->doc;
+  registry[count].store(op.release(), std::memory_order_release);
+  return static_cast<OpId>(op_count + count++);
+}
 
 ViewKind view_kind(OpId op) noexcept {
   switch (op) {

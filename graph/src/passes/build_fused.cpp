@@ -16,7 +16,7 @@ constexpr VertexId none = ~VertexId{0};
 class Builder {
  public:
   Builder(const Graph& old, const Groups& groups)
-      : old_(old), groups_(groups), builder_(old), new_(2 * old.size()) {
+      : old_(old), groups_(groups), builder_(old), new_(old) {
     graph().maps = old.maps;
   }
 
@@ -36,7 +36,7 @@ class Builder {
 
  private:
   Graph& graph() noexcept { return builder_.graph(); }
-  Value& replacement(Value old) { return new_[2 * old.vertex + old.output]; }
+  Value& replacement(Value old) { return new_[old]; }
 
   /// Units are ungrouped vertices, by their number, and groups, numbered after all vertices.
   VertexId unit_of(VertexId v) const {
@@ -249,7 +249,7 @@ class Builder {
   const Graph& old_;
   const Groups& groups_;
   GraphBuilder builder_;
-  std::vector<Value> new_;
+  PerValue<Value> new_;
   std::vector<bool> leaves_group_;
   std::vector<InEdge> edges_;
   std::unordered_map<std::uint64_t, VertexId> entering_;

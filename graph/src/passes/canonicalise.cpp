@@ -2,6 +2,8 @@
 //
 // A view that is itself wanted stays as a vertex, and is put in order by a copy unless it reads its
 // base without gaps: then the runtime may share the base's memory.
+#include <algorithm>
+#include <iterator>
 #include <unordered_map>
 
 #include <weft/graph/detail/passes.h>
@@ -18,7 +20,7 @@ struct Replacement {
 
 class Canonicaliser {
  public:
-  explicit Canonicaliser(const Graph& old) : old_(old), builder_(old), new_(2 * old.size()) {}
+  explicit Canonicaliser(const Graph& old) : old_(old), builder_(old), new_(old) {}
 
   Graph run() {
     for (VertexId v = 0; v < old_.size(); ++v) visit(v);
@@ -38,18 +40,19 @@ class Canonicaliser {
 
  private:
   Graph& graph() noexcept { return builder_.graph(); }
-  Replacement& replacement(Value old) { return new_[2 * old.vertex + old.output]; }
+  Replacement& replacement(Value old) { return new_[old]; }
 
   void visit(VertexId v) {
     const Vertex& vertex = old_.vertices[v];
     const OpInfo& row = info(vertex.op);
     if (row.is_leaf() && vertex.in_count == 1) return visit_assignment(v);
     if (row.is_view()) return visit_view(v);
+    if (row.gives_inputs) return give_inputs(v);
     if (is_empty_move(v)) return pass_through(v);
     edges_.clear();
     for (const InEdge& edge : old_.inputs(v)) edges_.push_back(read(edge, v, row));
     Vertex copy = vertex;
-    copy.keep[0] = copy.keep[1] = Keep::no;
+    std::fill(std::begin(copy.keep), std::end(copy.keep), Keep::no);
     const VertexId id = builder_.add(std::move(copy), edges_);
     for (std::uint32_t o = 0; o < vertex.output_count; ++o) replacement({v, o}) = {{id, o}};
     // An argument has no memory of its own: a wanted one is written out.
@@ -105,6 +108,13 @@ class Canonicaliser {
   void pass_through(VertexId v) {
     const Replacement r = replacement(old_.inputs(v)[0].source);
     replacement({v, 0}) = old_.vertices[v].keep[0] == Keep::no ? r : in_order(v, r);
+  }
+
+  void give_inputs(VertexId v) {
+    for (std::uint32_t o = 0; o < old_.vertices[v].output_count; ++o) {
+      const Replacement r = replacement(old_.inputs(v)[o].source);
+      replacement({v, o}) = old_.vertices[v].keep[o] == Keep::no ? r : in_order(v, r);
+    }
   }
 
   void visit_assignment(VertexId v) {
@@ -186,7 +196,7 @@ class Canonicaliser {
 
   const Graph& old_;
   GraphBuilder builder_;
-  std::vector<Replacement> new_;
+  PerValue<Replacement> new_;
   std::vector<InEdge> edges_;
   std::unordered_map<VertexId, Value> written_;  // arguments that were put into memory
 };

@@ -11,7 +11,7 @@ namespace {
 
 class Inserter {
  public:
-  explicit Inserter(const Graph& old) : old_(old), builder_(old), new_(2 * old.size()) {}
+  explicit Inserter(const Graph& old) : old_(old), builder_(old), new_(old) {}
 
   /// A round trip was not made: what would have begun it may have no reader.
   bool has_elided() const noexcept { return has_elided_; }
@@ -28,7 +28,7 @@ class Inserter {
 
  private:
   Graph& graph() noexcept { return builder_.graph(); }
-  Value& replacement(Value old) { return new_[2 * old.vertex + old.output]; }
+  Value& replacement(Value old) { return new_[old]; }
   Device device_of(Value value) { return graph().vertices[value.vertex].device; }
   bool is_argument(Value value) {
     const Vertex& v = graph().vertices[value.vertex];
@@ -147,7 +147,7 @@ class Inserter {
 
   const Graph& old_;
   GraphBuilder builder_;
-  std::vector<Value> new_;
+  PerValue<Value> new_;
   std::vector<InEdge> edges_;
   std::unordered_map<std::uint64_t, Value> moved_;    // (value, destination) → there
   std::unordered_map<std::uint64_t, Value> origins_;  // (moved value, where it came from) → it

@@ -79,7 +79,7 @@ class Merger {
     new_[v] = into;
     Vertex& kept = graph().vertices[into];
     const Vertex& gone = old_.vertices[v];
-    for (int o = 0; o < 2; ++o)
+    for (std::uint32_t o = 0; o < most_outputs; ++o)
       if (kept.keep[o] != Keep::held && gone.keep[o] != Keep::no) kept.keep[o] = gone.keep[o];
     kept.assigns = kept.assigns || gone.assigns;
   }

@@ -184,14 +184,14 @@ class Placer {
   }
 
   void add_values() {
-    std::vector<std::uint32_t> value_of(2 * graph_.size(), none), last_reader;
-    const auto slot = [](Value value) { return 2 * std::size_t(value.vertex) + value.output; };
+    PerValue<std::uint32_t> value_of(graph_, none);
+    std::vector<std::uint32_t> last_reader;
     for (const VertexId v : vertices_)
       for (const InEdge& edge : graph_.inputs(v))
-        if (takes_part(edge, v)) value_of[slot(edge.source)] = 0;
+        if (takes_part(edge, v)) value_of[edge.source] = 0;
     for (const VertexId v : vertices_)
-      for (std::uint32_t o = 0; o < 2; ++o)
-        if (std::uint32_t& value = value_of[slot({v, o})]; value != none) {
+      for (std::uint32_t o = 0; o < graph_.vertices[v].output_count; ++o)
+        if (std::uint32_t& value = value_of[Value{v, o}]; value != none) {
           value = static_cast<std::uint32_t>(problem_.values.size());
           problem_.values.push_back({number_[v], 0, 0, 0, false});
         }
@@ -200,7 +200,7 @@ class Placer {
       for (const VertexId v : vertices_)
         for (const InEdge& edge : graph_.inputs(v)) {
           if (!takes_part(edge, v)) continue;
-          const std::uint32_t i = value_of[slot(edge.source)];
+          const std::uint32_t i = value_of[edge.source];
           const bool first = last_reader[i] != v;
           last_reader[i] = v;
           visit(problem_.values[i], edge, v, first);
@@ -233,7 +233,8 @@ class Placer {
 
   void add_kernels() {
     find_leaving();
-    std::vector<std::uint32_t> members(vertices_.size(), 0), read_in(2 * graph_.size(), none);
+    std::vector<std::uint32_t> members(vertices_.size(), 0);
+    PerValue<std::uint32_t> read_in(graph_, none);
     problem_.kernel.assign(vertices_.size() * problem_.choices, 0);
     for (std::uint32_t i = 0; i < vertices_.size(); ++i) {
       const Vertex& vertex = graph_.vertices[vertices_[i]];
@@ -266,14 +267,14 @@ class Placer {
     for (const Value output : graph_.outputs) leaves_[output.vertex] = true;
   }
 
-  Work pointwise_work(std::uint32_t i, std::vector<std::uint32_t>& read_in) const {
+  Work pointwise_work(std::uint32_t i, PerValue<std::uint32_t>& read_in) const {
     const VertexId v = vertices_[i];
     const Vertex& vertex = graph_.vertices[v];
     Work work;
     for (const InEdge& edge : graph_.inputs(v)) {
       if (is_argument(graph_.vertices[edge.source.vertex]) || fusible(edge, v)) continue;
       // Once in a group.
-      std::uint32_t& group = read_in[2 * std::size_t(edge.source.vertex) + edge.source.output];
+      std::uint32_t& group = read_in[edge.source];
       if (group == group_of_[i]) continue;
       group = group_of_[i];
       work.bytes += bytes_read(edge);

@@ -6,15 +6,19 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include <weft/graph/anomaly.h>
 #include <weft/graph/args.h>
 #include <weft/graph/autograd.h>
 #include <weft/graph/cost.h>
+#include <weft/graph/cuda_kernel.h>
+#include <weft/graph/custom_vjp.h>
 #include <weft/graph/device.h>
 #include <weft/graph/dtype.h>
 #include <weft/graph/error.h>
 #include <weft/graph/evaluate.h>
 #include <weft/graph/functions.h>
 #include <weft/graph/graph.h>
+#include <weft/graph/host_callback.h>
 #include <weft/graph/numerics.h>
 #include <weft/graph/scope.h>
 #include <weft/graph/shape.h>

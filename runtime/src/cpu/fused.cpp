@@ -10,6 +10,7 @@
 namespace weft::detail {
 namespace {
 
+static_assert(block_size == custom_block);
 constexpr std::int64_t chunk_elements = 16 * 1024;
 // Larger outputs would only push other data out of the caches that one core reaches fast.
 constexpr std::size_t streaming_bytes = std::size_t{32} << 20;
@@ -154,13 +155,18 @@ class FusedCall {
     constants_ += block_bytes;
   }
 
+  static BlockFn function_of(OpId op, int from) {
+    const RegisteredOp* own = registered(op);
+    return own ? own->blocks[from] : kernels().pointwise[static_cast<int>(op)][from];
+  }
+
   void bind_code() {
     Step* step = code_;
     for (const Instruction& code : program_.code) {
       const int from = index_of(code.from);
       step->run = code.kind == Instruction::Kind::cast
                       ? kernels().cast[from][index_of(code.dtype)]
-                      : kernels().pointwise[static_cast<int>(code.op)][from];
+                      : function_of(code.op, from);
       step->result = code.result;
       std::copy_n(code.operands, 3, step->operands);
       if (class_size(compute_class(code.dtype)) == 8) block_stride_ = block_bytes;

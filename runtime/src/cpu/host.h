@@ -38,6 +38,8 @@ void run_uniform(const StepCall& call);
 void run_normal(const StepCall& call);
 void run_integers(const StepCall& call);
 void run_permutation(const StepCall& call);
+/// A function of the program. Throws CallbackError for what it throws.
+void run_host_function(const StepCall& call);
 /// The one input, in order, as the one output.
 void run_copy(const StepCall& call);
 

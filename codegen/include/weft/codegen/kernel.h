@@ -76,7 +76,8 @@ struct ErrorBlock {
   std::int64_t limit = 0;
 };
 
-/// Text of one kernel: header-free CUDA C++, nothing of the user's in it, one entry point
+/// Text of one kernel: header-free CUDA C++, nothing of the user's in it but the expressions and
+/// sources that a program gives as such, one entry point
 /// `extern "C" __global__ void ENTRY(const Params p)`, where `struct Params { unsigned long long
 /// w[N]; }`. Equal facts give equal text.
 struct KernelSource {
@@ -128,6 +129,7 @@ KernelSequence emit_search(const KernelStep& step, const GpuFacts& gpu);
 KernelSequence emit_iota(const KernelStep& step, const GpuFacts& gpu);
 KernelSequence emit_random(const KernelStep& step, const GpuFacts& gpu);
 KernelSequence emit_permutation(const KernelStep& step, const GpuFacts& gpu);
+KernelSequence emit_own_kernel(const KernelStep& step, const GpuFacts& gpu);
 
 /// The device library's definitions (codegen/kernels/*.cuh) that a text needs, in their order: all
 /// of `wf_...` that it names, and what those name.

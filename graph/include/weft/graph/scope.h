@@ -60,10 +60,18 @@ class NoGrad {
 
 namespace detail {
 
-/// An interned scope path, "encoder/attention"; never freed.
+/// An interned scope path, "encoder/attention", or ""; never freed. Of what is recorded for the
+/// gradient of an op while anomalies are looked for: which op that is.
 struct ScopeName {
   const char* text;
+  const char* forward_op = nullptr;
+  Where forward_at = Where::of("", 0);
 };
+/// The same path, for the gradient of an op of this name, which lives for good.
+const ScopeName* scope_of_gradient(const ScopeName* scope, const char* op, Where at);
+
+/// What is looked for in each value while DetectAnomaly is in force.
+enum class Anomalies : std::uint8_t { none, nan, nan_and_infinity };
 
 /// What the calling thread's guards say, read by every recording.
 struct Ambient {
@@ -75,6 +83,7 @@ struct Ambient {
   bool tracing = false;
   /// The dtype that products and convolutions run in where autocast is on; off where it is f32.
   DType autocast = DType::f32;
+  Anomalies anomalies = Anomalies::none;
   /// Where set: the line that recorded nodes name, that of the program's call, instead of lines of
   /// the library.
   const Where* line = nullptr;

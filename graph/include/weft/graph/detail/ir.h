@@ -87,7 +87,7 @@ struct Vertex {
   DType dtype;             // of output 0
   Device device;
   std::uint8_t output_count = 1;
-  Keep keep[2] = {Keep::no, Keep::no};
+  Keep keep[most_outputs] = {};  // of each output, before there are groups
   bool has_history = false;      // requires a gradient and keeps its inputs after the run
   FusedKind fused_kind = FusedKind::pointwise;  // of a fused vertex
   bool weak = false;             // a C++ number
@@ -136,6 +136,25 @@ class Graph {
   std::uint32_t add_map(IndexMap map);
   std::uint32_t add_reason(std::string text);
   std::size_t size() const noexcept { return vertices.size(); }
+};
+
+/// A T for each output of each vertex.
+template <class T>
+class PerValue {
+ public:
+  explicit PerValue(const Graph& graph, const T& initial = {}) : first_(graph.size()) {
+    std::uint32_t count = 0;
+    for (VertexId v = 0; v < graph.size(); ++v) {
+      first_[v] = count;
+      count += graph.vertices[v].output_count;
+    }
+    values_.assign(count, initial);
+  }
+  T& operator[](Value value) noexcept { return values_[first_[value.vertex] + value.output]; }
+
+ private:
+  std::vector<std::uint32_t> first_;
+  std::vector<T> values_;
 };
 
 /// Builds a graph vertex by vertex; each must be well formed, or it is not added (InternalError).

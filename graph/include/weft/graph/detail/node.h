@@ -54,10 +54,19 @@ class Edge {
   std::uintptr_t bits_ = 0;
 };
 
+/// Outputs of a node, at most.
+inline constexpr std::uint32_t most_outputs = 8;
+
+/// What a recorded call carries: functions of the program.
+struct NodePayload {
+  virtual ~NodePayload() = default;
+};
+
 /// Outputs beyond the first, and what else few nodes have.
 struct NodeExtra {
-  Spec specs[1];        // of output 1 (no op has more than two outputs)
-  Storage storages[1];
+  Spec specs[most_outputs - 1];  // of output 1 and on
+  Storage storages[most_outputs - 1];
+  std::shared_ptr<const NodePayload> payload;
 };
 
 struct alignas(64) Node {
@@ -95,7 +104,7 @@ struct alignas(64) Node {
 
   Storage storage;         // of output 0, once issued
   std::shared_ptr<Completion> completion;  // of the run that makes the value; null: it is there
-  NodeExtra* extra;        // null unless output_count > 1; owned
+  NodeExtra* extra;        // null unless output_count > 1 or it is a call; owned
   Edge* inputs_more;       // when input_count > inline_inputs; owned
   Node* next_free;         // slab's free list, and the worklist of teardown
 

@@ -3,10 +3,13 @@
 
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <span>
+#include <string>
 #include <string_view>
 
 #include <weft/graph/dtype.h>
+#include <weft/graph/error.h>
 
 namespace weft::detail {
 
@@ -34,6 +37,7 @@ enum class OpKind : std::uint8_t {
   generate,
   random,
   transfer,
+  call,  // carried out by a function or a kernel of the program's own
   fused,
 };
 
@@ -89,6 +93,8 @@ struct OpInfo {
   /// Whether the output specs are what the op's rule gives for these inputs.
   bool (*consistent)(std::span<const Spec> inputs, const Attrs& attrs,
                      std::span<const Spec> outputs);
+  bool is_pure = true;          // gives equal results for equal inputs, and does nothing else
+  bool gives_inputs = false;    // output i is input i: there for its gradient alone
 
   bool is_pointwise() const noexcept { return kind == OpKind::pointwise; }
   bool is_view() const noexcept { return kind == OpKind::view; }
@@ -97,13 +103,39 @@ struct OpInfo {
   /// Dear to compute and cheap to hold: kept where a gradient or another graph may need it.
   bool is_dear() const noexcept {
     return kind == OpKind::product || kind == OpKind::reduce || kind == OpKind::sort ||
-           kind == OpKind::scan || kind == OpKind::index;
+           kind == OpKind::scan || kind == OpKind::index ||
+           (kind == OpKind::call && !gives_inputs);
   }
   /// May be merged with an equal one.
-  bool is_mergeable() const noexcept { return kind != OpKind::random && kind != OpKind::leaf; }
+  bool is_mergeable() const noexcept {
+    return kind != OpKind::random && kind != OpKind::leaf && is_pure;
+  }
 };
 
+/// The row of the table, or a registered one.
 const OpInfo& info(OpId op) noexcept;
+
+/// result[i] = f(x[i], y[i], z[i]) for `custom_block` elements of a compute class; the result
+/// overlaps no operand.
+using ElementBlock = void (*)(void* result, const void* x, const void* y, const void* z);
+inline constexpr int custom_block = 128;
+
+/// An op that the program defines: a row that joins the table while the program runs. Its id is its
+/// identity, so that plans of two ops of one name are never taken for each other. Lives for good.
+struct RegisteredOp {
+  OpInfo row;  // its name and doc are the strings below
+  std::string name, doc;
+  // Of a point-wise op:
+  std::string expression;  // of x, y, z and T, over the functions of codegen/kernels
+  ElementBlock blocks[compute_class_count] = {};
+  // Of a call: what the backends carry out, known to them.
+  std::shared_ptr<const void> body;
+};
+
+/// UnsupportedError where there are too many: an op is to be registered once, not in a loop.
+OpId register_op(std::unique_ptr<RegisteredOp> op, Where at);
+/// Null for an op of the table.
+const RegisteredOp* registered(OpId op) noexcept;
 
 /// The four ways of a view, for the code that folds them.
 enum class ViewKind : std::uint8_t { reshape, permute, expand, slice };

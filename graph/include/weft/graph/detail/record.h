@@ -26,6 +26,10 @@ Tensor record_structured(OpId op, std::span<const Ref> inputs, const Attrs& attr
 std::pair<Tensor, Tensor> record_pair(OpId op, std::span<const Ref> inputs, const Attrs& attrs,
                                       const Spec& first, const Spec& second, Device device,
                                       Where at);
+/// The same for up to most_outputs of them, and with what the node carries.
+std::vector<Tensor> record_call(OpId op, std::span<const Ref> inputs, const Attrs& attrs,
+                                std::span<const Spec> outputs, Device device,
+                                std::shared_ptr<const NodePayload> payload, Where at);
 /// Where an op on these runs: their common device, or the enclosing On's. DeviceError for a mix
 /// that is not allowed, naming the op, the argument and both devices.
 Device common_device(const char* op, std::span<const Ref> inputs, Where at);
