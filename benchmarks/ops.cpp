@@ -116,6 +116,15 @@ class Ops {
     picks.wait();
     add("index_select of rows", [m, picks] { return index_select(m, 0, picks); });
     add("topk 8 of rows", [m] { return topk(m, 8, 1).first; });
+    add("cumsum of rows", [m] { return cumsum(m, 1); });
+    add("sort of rows", [m] { return sort(m, 1).first; });
+    const Tensor row_of = expand(reshape(picks, {rows, 1}), {rows, 4096}) + 0;
+    row_of.wait();
+    add("scatter_add of rows", [m, row_of] { return scatter_add(m, 0, row_of, m); });
+    add("var of rows", [m] { return var(m, 1); });
+    add("pad", [m] { return pad(m, {1, 1}); });
+    add("roll", [m] { return roll(m, 1, 1); });
+    add("tril", [m] { return tril(m); });
     const Device device = device_;
     const std::int64_t count = count_;
     add("rand", [=] { return rand({count}, {.device = device}); });

@@ -90,6 +90,7 @@ def works(lib, draw, count):
     }  # fmt: skip
     if is_torch:
         picks = lib.randint(0, rows, (rows,), device=m.device)
+        row_of = picks[:, None].expand(rows, 4096).contiguous()
         found |= {
             "logsumexp of rows": lambda: lib.logsumexp(m, 1),
             "softmax of rows": lambda: lib.softmax(m, 1),
@@ -100,6 +101,9 @@ def works(lib, draw, count):
             "cast to f64": lambda: m.double(), "cast to f16": lambda: m.half(),
             "cast to i32": lambda: m.int(),
             "cumsum of rows": lambda: lib.cumsum(m, 1), "sort of rows": lambda: lib.sort(m, 1),
+            "scatter_add of rows": lambda: lib.scatter_add(m, 0, row_of, m),
+            "var of rows": lambda: lib.var(m, 1), "roll": lambda: lib.roll(m, 1, 1),
+            "pad": lambda: lib.nn.functional.pad(m, (1, 1)), "tril": lambda: lib.tril(m),
             "rand": lambda: lib.rand(count, device=m.device),
             "randn": lambda: lib.randn(count, device=m.device),
             "arange": lambda: lib.arange(count, dtype=lib.float32, device=m.device),
@@ -115,6 +119,8 @@ def works(lib, draw, count):
             "cast to f64": lambda: m.astype("f8"), "cast to f16": lambda: m.astype("f2"),
             "cast to i32": lambda: m.astype("i4"),
             "cumsum of rows": lambda: lib.cumsum(m, 1), "sort of rows": lambda: lib.sort(m, 1),
+            "var of rows": lambda: lib.var(m, 1, ddof=1), "roll": lambda: lib.roll(m, 1, 1),
+            "pad": lambda: lib.pad(m, ((0, 0), (1, 1))), "tril": lambda: lib.tril(m),
             "rand": lambda: generator.random(count, dtype="f4"),
             "randn": lambda: generator.standard_normal(count, dtype="f4"),
             "arange": lambda: lib.arange(count, dtype="f4"),
