@@ -1,5 +1,6 @@
 // Kernels of scans, and of searches.
 #include "structured.h"
+#include "support/compile_all.h"
 
 using namespace weft;
 using namespace weft::testing;
@@ -115,4 +116,37 @@ TEST_CASE("emit search: values of the interpreter") {
   const Tensor line = sort((rand({3, 50}) * 30).to(i32), 1).first, x = (rand({3, 20}) * 30).to(i32);
   for (const bool right : {false, true})
     expect_interpreted(emit_search, {searchsorted(line, x, right)}, {line, x});
+}
+
+TEST_CASE("emit scan: NVRTC takes the texts", "[nvrtc]") {
+  std::vector<KernelSource> sources;
+  const auto add_sources = [&](Trial& trial, std::int64_t span) {
+    GpuFacts gpu;
+    gpu.narrow_span = span;
+    for (const KernelLaunch& launch : trial.emit(gpu).launches) sources.push_back(*launch.source);
+  };
+  const std::pair<DType, std::int64_t> kinds[] = {{f16, std::int64_t{1} << 31}, {i64, 1}};
+  for (const auto& [dtype, span] : kinds)
+    for (const Tensor& x :
+         {zeros({3, 9, 4}, {.dtype = dtype}), zeros({2, 1100, 2}, {.dtype = dtype}),
+          zeros({1100, 40}, {.dtype = dtype})})
+      for (std::int64_t axis = 0; axis < 2; ++axis) {
+        std::vector<Tensor> made{cumsum(x, axis), cummax(x, axis).first};
+        if (is_floating(dtype)) {
+          made.push_back(cumprod(x, axis));
+          made.push_back(logcumsumexp(x, axis));
+          made.push_back(cummin(x, axis).first);
+        }
+        for (const Tensor& result : made) {
+          Trial trial = trial_of(emit_scan, result, {x});
+          add_sources(trial, span);
+        }
+      }
+  for (const DType dtype : {bf16, f64, bool_}) {
+    const Tensor line = zeros({9}, {.dtype = dtype}), x = zeros({4, 5}, {.dtype = dtype});
+    const Tensor flat = reshape(x, {-1});
+    Trial trial = trial_of(emit_search, searchsorted(line, flat), {line, flat});
+    add_sources(trial, dtype == f64 ? 1 : std::int64_t{1} << 31);
+  }
+  test::compile_all(sources);
 }

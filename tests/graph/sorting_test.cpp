@@ -84,7 +84,8 @@ TEST_CASE("orders by hand") {
   CHECK(kthvalue(tensor({{4, 1, 3}}), 1, 1, keepdim).first.shape() == Shape({1, 1}));
   CHECK(tensor({4, 1, 3, 2}).median().item<int>() == 2);
   CHECK(median(tensor({5.0})).item<double>() == 5);
-  const auto [middle, middle_at] = median(tensor({{4.0, 1.0, 3.0}, {no_number, 8.0, no_number}}), 1);
+  const auto [middle, middle_at] =
+      median(tensor({{4.0, 1.0, 3.0}, {no_number, 8.0, no_number}}), 1);
   CHECK(same(values(middle), {3, no_number}));
   CHECK(whole(middle_at) == Whole{2, 0});
   CHECK(median(tensor({{4.0, 1.0}}), 1, keepdim).second.shape() == Shape({1, 1}));
@@ -110,6 +111,19 @@ TEST_CASE("searches by hand") {
   CHECK(isin(zeros({0, 2}), x).shape() == Shape({0, 2}));
 }
 
+TEST_CASE("a search counts what is less") {
+  Generator generator(3);
+  const Tensor line = sort(randint(0, 50, {70}, generator)).first;
+  const Tensor x = randint(-5, 60, {90}, generator), each = unsqueeze(x, 1);
+  CHECK(equal(searchsorted(line, x), sum(line < each, 1)));
+  CHECK(equal(searchsorted(line, x, true), sum(line <= each, 1)));
+  CHECK(equal(isin(x, line), any(line == each, 1)));
+  const UniqueResult all = unique(x, {.return_inverse = true, .return_counts = true});
+  CHECK(equal(gather(all.values, 0, all.inverse), x));
+  CHECK(equal(all.counts, sum(unsqueeze(all.values, 1) == x, 1)));
+  CHECK(equal(gather(bincount(x + 5), 0, all.values + 5), all.counts));
+}
+
 TEST_CASE("sets and counts by hand") {
   const Tensor x = tensor({{3, 1, 3}, {2, 1, 3}});
   const UniqueResult all = x.unique({.return_inverse = true, .return_counts = true});
@@ -119,7 +133,8 @@ TEST_CASE("sets and counts by hand") {
   CHECK(whole(all.counts) == Whole{2, 1, 3});
   CHECK_FALSE(x.unique().inverse.defined());
   CHECK_FALSE(unique(x).counts.defined());
-  CHECK(same(values(unique(tensor({no_number, 1.0, no_number})).values), {1, no_number, no_number}));
+  CHECK(
+      same(values(unique(tensor({no_number, 1.0, no_number})).values), {1, no_number, no_number}));
   CHECK(whole(unique(tensor({true, false, true})).values) == Whole{0, 1});
   CHECK(whole(unique(tensor(4), {.return_inverse = true}).inverse) == Whole{0});
   CHECK(unique(zeros({0, 2}), {.return_inverse = true}).inverse.shape() == Shape({0, 2}));
