@@ -259,3 +259,5 @@ Tensor bernoulli(double p, const Shape& shape, const TensorOptions& options = {}
 Variable variable(const Tensor& initial, Where at = {});
 
 }  // namespace weft
+
+#include <weft/graph/activations.h>
