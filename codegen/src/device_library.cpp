@@ -16,9 +16,9 @@ namespace weft::detail {
 namespace {
 
 // A file may use what those before it define. Files that are not named follow in their own order.
-constexpr const char* first_files[] = {"math_base", "device",   "math_exp", "math_log",
-                                       "math_trig", "math_arc", "math_erf", "math",
-                                       "scalar",    "philox",   "elements"};
+constexpr const char* first_files[] = {
+    "math_base",  "device",          "math_exp", "math_log", "math_trig", "math_arc", "math_erf",
+    "math_gamma", "math_activation", "math",     "scalar",   "philox",    "elements"};
 
 class Library {
  public:

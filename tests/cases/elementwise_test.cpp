@@ -160,6 +160,36 @@ CASE(27, "a round trip through halves rounds also when fused") {
 }
 CASE_ON_GPUS_OF_THE_TESTS(27)
 
+CASE(28, "sigmoid and softplus far from zero") {
+  for (const Device device : every_device())
+    for (const DType dtype : {f32, f64}) {
+      const TensorOptions options = {.dtype = dtype, .device = device};
+      const Tensor x = tensor({-120, 120}, options);
+      const Tensor low = sigmoid(x), soft = softplus(x);
+      CHECK(far(low, {dtype == f32 ? 0 : std::exp(-120.0), 1}, 1e-66) == "");
+      CHECK(far(soft, {dtype == f32 ? 0 : std::exp(-120.0), 120}, 1e-66) == "");
+      CHECK(far(grad(sum(low), x), {0, 0}, 1e-50) == "");
+      CHECK(far(grad(sum(soft), x), {0, 1}, 1e-50) == "");
+      CHECK(far(grad(sum(softplus(x, 2.0, 5.0)), x), {0, 1}, 1e-50) == "");
+    }
+}
+
+CASE(29, "logaddexp keeps NaN") {
+  for (const Device device : every_device())
+    for (const DType dtype : {f16, bf16, f32, f64}) {
+      const TensorOptions options = {.dtype = dtype, .device = device};
+      const Tensor x = tensor({NaN, 1, -infinity, infinity, 1000}, options);
+      const Tensor y = tensor({1, NaN, -infinity, -infinity, 1000}, options);
+      const Tensor r = logaddexp(x, y);
+      CHECK(differs(slice(r, 0, 0, 4), dtype, {4}, {NaN, NaN, -infinity, infinity}, device) == "");
+      CHECK(far(slice(r, 0, 4, 5), {1000.6931471805599},
+                dtype == bf16  ? 4
+                : dtype == f16 ? 0.5
+                : dtype == f32 ? 1e-4
+                               : 1e-12) == "");
+    }
+}
+
 CASE(30, "more than two to the 31 elements") {
   // ThreadSanitizer, which counts every access, takes minutes for them and knows nothing of widths
   // of numbers: all other builds have them all.

@@ -147,7 +147,7 @@ std::string page() {
       structured_rows() + "\n## Functions\n\nDeclared in `weft/graph`, beside those above.\n";
   const std::string folder = "graph/include/weft/graph/";
   for (const char* header : {"functions.h", "indexing.h", "shaping.h", "sorting.h", "statistics.h",
-                             "linear_algebra.h", "custom.h"}) {
+                             "linear_algebra.h", "activations.h"}) {
     text += "\n### " + std::string(header) + "\n";
     text += functions_of(folder + header);
   }

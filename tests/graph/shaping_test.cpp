@@ -85,6 +85,8 @@ TEST_CASE("pad: constant, mirrored, by the edge, around") {
   CHECK(unlike(pad(x, {-1, 2, 1, -1}, {.value = 9}), {3, 5}, f32,
                {9, 9, 9, 9, 9, 1, 2, 3, 9, 9, 5, 6, 7, 9, 9}) == "");
   CHECK(unlike(counted({2}, i64).pad({1, 1}), {4}, i64, {0, 0, 1, 0}) == "");
+  CHECK(unlike(counted({2}, i64).pad({1, 1}, {.value = tensor(7.5)}), {4}, i64, {7, 0, 1, 7}) ==
+        "");
   CHECK(unlike(pad(ones({1}, {.dtype = bool_}), {1, 1}), {3}, bool_, {0, 1, 0}) == "");
   CHECK(unlike(pad(counted({2}, i64), {0, 1}, {.value = 2.9}), {3}, i64, {0, 1, 2}) == "");
   CHECK(unlike(pad(zeros({0, 2}), {0, 0, 1, 1}, {.value = 1}), {2, 2}, f32, {1, 1, 1, 1}) == "");

@@ -9,6 +9,7 @@
 
 #include "support/interpreter.h"
 #include "support/interpreter_ops.h"
+#include "support/math_references.h"
 
 namespace weft::testing {
 namespace {
@@ -104,6 +105,16 @@ std::optional<Real> float_unary(OpId op, Real x) {
     case OpId::erf: return std::erf(x);
     case OpId::erfc: return std::erfc(x);
     case OpId::sigmoid: return 1 / (1 + std::exp(-x));
+    case OpId::gelu: return x * ndtr(x);
+    case OpId::gelu_tanh: return gelu_tanh(x);
+    case OpId::silu: return gated(x, x);
+    case OpId::mish: return mish(x);
+    case OpId::softplus: return softplus(x);
+    case OpId::ndtr: return ndtr(x);
+    case OpId::lgamma: return log_gamma(x);
+    case OpId::digamma: return digamma(x);
+    case OpId::trigamma: return trigamma(x);
+    case OpId::cbrt: return std::cbrt(x);
     default: return std::nullopt;
   }
 }
@@ -113,6 +124,7 @@ std::optional<Real> float_binary(OpId op, Real x, Real y) {
   const bool unordered = std::isnan(x) || std::isnan(y);
   switch (op) {
     case OpId::pow: return std::pow(x, y);
+    case OpId::logaddexp: return logaddexp(x, y);
     // Of equal ones, which zeros of two signs are, the second: as PyTorch.
     case OpId::maximum: return unordered ? nan : x > y ? x : y;
     case OpId::minimum: return unordered ? nan : x < y ? x : y;
@@ -141,6 +153,12 @@ std::optional<Real> stepwise(OpId op, Real x, Real y) {
 std::optional<Real> float_op(OpId op, DType dtype, Real x, Real y) {
   if (const auto r = dtype == DType::f64 ? stepwise<double>(op, x, y) : stepwise<float>(op, x, y))
     return r;
+  if (op == OpId::log_sigmoid) {  // PyTorch's zero, where no power of e is left, is positive
+    const Real r = log_sigmoid(x);
+    const bool vanishes =
+        dtype == DType::f64 ? static_cast<double>(r) == 0 : static_cast<float>(r) == 0;
+    return vanishes ? 0 : r;
+  }
   if (dtype == DType::f64) {
     if (const auto r = basic(op, static_cast<double>(x), static_cast<double>(y))) return Real{*r};
   } else if (const auto r = basic(op, x, y)) {

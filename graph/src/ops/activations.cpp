@@ -1,60 +1,79 @@
-// Activations that are made of other ops. Each counts as one op where halves are concerned.
+// Derivatives of activations, and the activations that have options.
+#include "activations.h"
+
+#include <cmath>
+#include <numbers>
+
+#include <weft/graph/activations.h>
+#include <weft/graph/detail/record.h>
+#include <weft/graph/error.h>
 #include <weft/graph/functions.h>
-#include <weft/graph/scope.h>
 
 #include "rules.h"
 
 namespace weft {
+
 namespace detail {
 namespace {
 
-/// x as its activation is computed: halves as f32.
-Tensor widened(const char* op, const TensorArg& x) {
-  const Spec spec = spec_of(x, op);
-  if (!is_floating(spec.dtype))
-    fail<DTypeError>(x.at(), std::string(op) + ": defined for floating tensors alone: " +
-                                 describe(x.ref()) + "; convert it with .to(f32)");
-  return cast(x, wide(spec.dtype));
+/// f(x), of halves in f32 and rounded once.
+template <class F>
+Tensor in_wide(const Tensor& x, F f) {
+  return cast(f(cast(x, wide(x.dtype()))), x.dtype());
 }
 
-Tensor rounded(const Tensor& result, const TensorArg& x) {
-  return cast({result, x.at()}, x.ref().node->dtype_of(x.ref().output));
+Tensor density(const Tensor& x) {
+  return exp(square(x) * -0.5) * (std::numbers::inv_sqrtpi / std::numbers::sqrt2);
 }
 
 }  // namespace
+
+Tensor ndtr_slope(const Tensor& x) { return in_wide(x, density); }
+
+Tensor gelu_slope(const Tensor& x) {
+  return in_wide(x, [](const Tensor& v) { return ndtr(v) + v * density(v); });
+}
+
+// Beyond 30 it is 0 or 1; x cubed must not overflow.
+Tensor gelu_tanh_slope(const Tensor& x) {
+  const double root = std::sqrt(8 * std::numbers::inv_pi), cubic = 0.044715 * root;
+  return in_wide(minimum(maximum(x, -30), 30), [=](const Tensor& v) {
+    const Tensor s = square(v), u = v * (s * cubic + root);
+    return sigmoid(u) * (1 + v * sigmoid(-u) * (s * (3 * cubic) + root));
+  });
+}
+
+Tensor silu_slope(const Tensor& x) {
+  return in_wide(x, [](const Tensor& v) { return sigmoid(v) * (1 + v * sigmoid(-v)); });
+}
+
+Tensor mish_slope(const Tensor& x) {
+  return in_wide(x, [](const Tensor& v) {
+    const Tensor t = tanh(softplus(v));
+    return t + v * sigmoid(v) * (1 - square(t));
+  });
+}
+
 }  // namespace detail
 
-using namespace detail;
-
-Tensor elu(const TensorArg& x, double alpha) {
-  const LineOf line(x.at());
-  const Tensor wide_x = widened("elu", x);
-  // Of the other branch nothing is computed that could overflow: 0 times its derivative must be 0.
-  const Tensor below = expm1(where(wide_x > 0, 0, wide_x)) * alpha;
-  return rounded(where(wide_x > 0, wide_x, below), x);
+Tensor gelu(const TensorArg& x, std::string_view approximate) {
+  if (approximate == "tanh") return gelu_tanh(x);
+  if (approximate != "none")
+    detail::fail<ValueError>(x.at(), "gelu: no approximation is called '" +
+                                         std::string(approximate) + "'; give \"none\" or \"tanh\"");
+  return gelu(x);
 }
 
-Tensor leaky_relu(const TensorArg& x, double slope) {
-  const LineOf line(x.at());
-  const Tensor wide_x = widened("leaky_relu", x);
-  return rounded(where(wide_x > 0, wide_x, wide_x * slope), x);
-}
-
-Tensor relu6(const TensorArg& x) {
-  const LineOf line(x.at());
-  return clamp(x, 0, 6);
-}
-
-Tensor hardsigmoid(const TensorArg& x) {
-  const LineOf line(x.at());
-  const Tensor wide_x = widened("hardsigmoid", x);
-  return rounded(clamp(wide_x + 3, 0, 6) / 6, x);
-}
-
-Tensor hardswish(const TensorArg& x) {
-  const LineOf line(x.at());
-  const Tensor wide_x = widened("hardswish", x);
-  return rounded(wide_x * clamp(wide_x + 3, 0, 6) / 6, x);
+Tensor softplus(const TensorArg& x, double beta, double threshold) {
+  if (!(std::isfinite(beta) && beta != 0))
+    detail::fail<ValueError>(x.at(), "softplus: beta is " + std::to_string(beta) +
+                                         "; give a finite number that is not 0");
+  const Where at = x.at();
+  const DType dtype = detail::spec_of(x, "softplus").dtype;
+  const DType result = is_floating(dtype) ? dtype : default_dtype();
+  const Tensor wide = cast(x, detail::wide(result)), scaled = mul({wide, at}, {beta, at});
+  const Tensor soft = div({neg({log_sigmoid({neg({scaled, at}), at}), at}), at}, {beta, at});
+  return cast({where({gt({scaled, at}, {threshold, at}), at}, {wide, at}, {soft, at}), at}, result);
 }
 
 }  // namespace weft

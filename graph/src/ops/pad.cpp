@@ -131,10 +131,10 @@ Tensor pad(const TensorArg& x, const Sizes& widths, const PadOptions& options) {
                  : extent;
   }
   check_size("pad", result, spec.dtype, at);
-  if (options.value.number() && options.mode != PadMode::constant)
+  if (options.value.operand() && options.mode != PadMode::constant)
     fail<ValueError>(at, "pad: a value is given, of which this mode takes none: " +
                              text_of(x, widths) + "; leave it out, or use PadMode::constant");
-  const Operand filling = options.value.number().value_or(Operand(0, at));
+  const Operand filling = options.value.operand().value_or(Operand(0, at));
   Tensor value;
   if (options.mode == PadMode::constant) value = number_like("pad", x, filling);
   Tensor padded_x = tensor_of(x);

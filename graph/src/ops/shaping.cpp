@@ -26,6 +26,14 @@ Tensor number_like(const char* op, const TensorArg& x, const Operand& value) {
   const Where at = x.at();
   const DType dtype = spec_of(x, op).dtype;
   const Ref ref = x.ref();
+  if (!value.is_number()) {
+    if (spec_of(value, op).shape.ndim() != 0)
+      fail<ShapeError>(at, std::string(op) + ": the value is no 0-dim tensor: " +
+                               describe(value.ref()) + "; give one, or a number");
+    const Ref both[] = {ref, value.ref()};
+    common_device(op, both, at);
+    return cast({tensor_of(value), at}, dtype);
+  }
   return full(Shape(), number_as(value, dtype, at),
               {.dtype = dtype, .device = common_device(op, {&ref, 1}, at)});
 }

@@ -8,6 +8,8 @@
 #include <weft/graph/detail/record.h>
 #include <weft/graph/functions.h>
 
+#include "activations.h"
+
 namespace weft::detail {
 
 namespace {

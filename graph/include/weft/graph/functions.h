@@ -278,6 +278,7 @@ Variable variable(const Tensor& initial, Where at = {});
 
 }  // namespace weft
 
+#include <weft/graph/activations.h>
 #include <weft/graph/indexing.h>
 #include <weft/graph/linear_algebra.h>
 #include <weft/graph/shaping.h>

@@ -33,7 +33,7 @@ enum class PadMode : std::uint8_t { constant, reflect, replicate, circular };
 
 struct PadOptions {
   PadMode mode = PadMode::constant;
-  OptionalNumber value = std::nullopt;  // of `constant`; none: 0
+  OptionalOperand value = std::nullopt;  // of `constant`: a number or 0-dim; none: 0
 };
 
 /// Widths before and after, in pairs from the last axis on: {1, 2, 0, 1} pads the last axis by 1
