@@ -16,7 +16,7 @@ WEFT_ELEMENTWISE(softsign, (x), x / (T(1) + abs(x)), (g / square(1 + abs(x))));
 WEFT_ELEMENTWISE(soft_clip, (x, limit), limit * tanh(x / limit),
                  (g * (1 - square(out / limit)),
                   g * (out / limit - x / limit * (1 - square(out / limit)))));
-WEFT_ELEMENTWISE(is_even, (x), (x & T(1)) == T(0), (), .rule = DTypeRule::predicate);
+WEFT_ELEMENTWISE(is_even, (x), remainder(x, T(2)) == T(0), (), .rule = DTypeRule::predicate);
 
 namespace {
 

@@ -27,23 +27,16 @@ bool is_dense(const KernelOperand& operand) {
   return true;
 }
 
-// Its names are the program's own: __global__ functions become functions that the entry calls.
+// The entry comes first, as __global__ functions of the program become such that it calls.
 constexpr const char* before_source = R"(struct wf_word {
   unsigned long long value;
   template <class T> __device__ operator T() const { return (T)value; }
 };
-#pragma push_macro("__global__")
-#pragma push_macro("__launch_bounds__")
 #undef __global__
 #undef __launch_bounds__
 #define __global__ __device__
 #define __launch_bounds__(...)
 #line 1 "source"
-)";
-constexpr const char* after_source = R"(
-#line 1 "entry"
-#pragma pop_macro("__launch_bounds__")
-#pragma pop_macro("__global__")
 )";
 
 class OwnKernel {
@@ -126,26 +119,28 @@ class OwnKernel {
     std::copy(std::begin(shape.grid), std::end(shape.grid), launch.grid);
     std::copy(std::begin(shape.block), std::end(shape.block), launch.block);
     launch.shared_bytes = shape.shared_bytes;
-    std::string body;
     const auto word = [](std::size_t i) { return "p.w[" + std::to_string(i) + "]"; };
+    std::string arguments, guard;
     for (std::size_t i = 0; i < words_.size(); ++i)
-      body += (i ? ", wf_word{" : "wf_word{") + word(i) + "}";
-    body = "  " + kernel_.entry + "(" + body + ");\n";
+      arguments += (i ? ", wf_word{" : "wf_word{") + word(i) + "}";
     if (step_.guards_state) {
-      body = "  if (wf_run_failed(" + word(words_.size()) + ")) return;\n" + body;
+      guard = "  if (wf_run_failed(" + word(words_.size()) + ")) return;\n";
       words_.push_back({ParamWord::Kind::error, 0});
     }
     launch.params = words_;
     if (launch.params.empty()) launch.params.resize(1);
     const std::string threads = std::to_string(shape.block[0] * shape.block[1] * shape.block[2]);
-    std::string text = device_library(kernel_.source + " " + body);
+    const std::string entry = "wf_own_" + text_digest(threads + guard + arguments + kernel_.source);
+    const std::string call = entry + "_call";
+    std::string text = device_library(kernel_.source + guard);
     text += "struct Params {\n  unsigned long long w[" + std::to_string(launch.params.size()) +
-            "];\n};\n";
-    text += before_source + kernel_.source + after_source;
-    const std::string entry = "wf_own_" + text_digest(threads + body + kernel_.source);
+            "];\n};\nstatic __device__ void " + call + "(const Params& p);\n";
     text += "extern \"C\" __global__ void __launch_bounds__(" + threads + ") " + entry +
-            "(const __grid_constant__ Params p) {\n" + body + "}\n";
-    launch.source = std::make_shared<const KernelSource>(KernelSource{entry, std::move(text)});
+            "(const __grid_constant__ Params p) {\n" + guard + "  " + call + "(p);\n}\n";
+    text += before_source + kernel_.source + "\n#line 1 \"entry\"\nstatic __device__ void " + call +
+            "(const Params& p) {\n  " + kernel_.entry + "(" + arguments + ");\n}\n";
+    launch.source = std::make_shared<const KernelSource>(
+        KernelSource{entry, std::move(text), false, kernel_.name});
     return launch;
   }
 

@@ -94,8 +94,13 @@ class Compilation {
     const std::string what = code == does_not_compile
                                  ? "does not compile"
                                  : std::string("is not compiled: ") + text_of(code);
+    const std::string whose =
+        source_.own_name.empty()
+            ? "; this is a mistake of weft\n"
+            : ". It has the source of " + source_.own_name +
+                  ", whose lines are told as source(LINE); correct that\n";
     fail<CompileError>({}, "nvrtc: kernel '" + source_.entry + "' " + what + ", for sm_" +
-                               std::to_string(arch_) + "; this is a mistake of weft\n" +
+                               std::to_string(arch_) + whose +
                                log_of(calls_, program_) + "\n" + numbered(source_.text));
   }
 

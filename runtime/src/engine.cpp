@@ -331,6 +331,8 @@ BufferRef Engine::host_borrow(void* data, std::size_t bytes, void (*release)(voi
 void Engine::require_device(Device device, Where at) { detail::require_device(device, at); }
 
 void Engine::flush(Where at) {
+  // What a step's function records waits for it to end.
+  if (inside_host_function()) return reset_pending_count();
   require_no_trace("flush", at);
   try {
     flush_held(at);

@@ -162,6 +162,15 @@ TEST_CASE("custom: mistakes are told at the first use", "[custom]") {
   CHECK_THAT(message([&] { assigns(x); }), ContainsSubstring("nothing may be assigned"));
   CHECK_THAT(message([&] { divided(x, x); }), ContainsSubstring("floor_divide"));
   CHECK_THAT(message([&] { selects(x > 0, x, x); }), ContainsSubstring("the dtype rule is to be"));
+  const auto define = [](const char* expression, bool is_contracted) {
+    return detail::define_elementwise(
+        {"defined", "x", expression, 1, {}, nullptr, {}, is_contracted}, {});
+  };
+  CHECK_THROWS_AS(define("x", true), UnsupportedError);
+  CHECK_THROWS_AS(define("x; x", false), ValueError);
+  CHECK_THROWS_AS(define("x[0]", false), ValueError);
+  CHECK_THROWS_AS(define("exp", false), ValueError);
+  CHECK_THROWS_AS(define("wf_no_such(x)", false), ValueError);
   CHECK_THROWS_AS(softsign(Tensor()), ValueError);
   CHECK_THROWS_AS(multiply_add(x, tensor({1.0, 2.0}), tensor({1.0, 2.0, 3.0})), ShapeError);
   CHECK_THROWS_AS(low_bits(x), DTypeError);

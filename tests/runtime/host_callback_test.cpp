@@ -150,14 +150,13 @@ TEST_CASE("host_callback: an exception is the failure of that run", "[callback]"
 
 TEST_CASE("host_callback: it may record, but not evaluate", "[callback]") {
   const Tensor x = tensor({1.0f}), y = x + 1;
-  for (const int what : {0, 1, 2, 3}) {
+  for (const int what : {0, 1, 2}) {
     const Tensor z = host_callback(
         [&](Inputs, Outputs out) {
           const Tensor recorded = x * 2;
           if (what == 0) recorded.item<float>();
           if (what == 1) eval(recorded);
           if (what == 2) y.wait();
-          if (what == 3) flush();
           out[0].span<float>()[0] = 1;
         },
         {x}, {{{1}, f32}})[0];
@@ -167,6 +166,7 @@ TEST_CASE("host_callback: it may record, but not evaluate", "[callback]") {
   const Tensor fine = host_callback(
       [&](Inputs, Outputs out) {
         kept = x * 2;
+        flush();  // does nothing here
         out[0].span<float>()[0] = 1;
       },
       {x}, {{{1}, f32}})[0];

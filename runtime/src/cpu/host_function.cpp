@@ -3,7 +3,6 @@
 #include <vector>
 
 #include <weft/graph/detail/custom.h>
-#include <weft/graph/scope.h>
 
 #include "cpu/host.h"
 #include "cpu/rows.h"
@@ -18,22 +17,12 @@ bool& inside_host_function() noexcept {
 
 namespace {
 
-/// The function may record, but not start anything: no automatic flush either.
 class Inside {
  public:
-  Inside() noexcept : tracing_(ambient().tracing) {
-    inside_host_function() = true;
-    ambient().tracing = true;
-  }
+  Inside() noexcept { inside_host_function() = true; }
   Inside(const Inside&) = delete;
   Inside& operator=(const Inside&) = delete;
-  ~Inside() {
-    inside_host_function() = false;
-    ambient().tracing = tracing_;
-  }
-
- private:
-  bool tracing_;
+  ~Inside() { inside_host_function() = false; }
 };
 
 TensorSpec spec_of(const ResolvedOperand& operand) {

@@ -84,6 +84,7 @@ struct KernelSource {
   std::string entry;
   std::string text;
   bool fast = false;  // compiled with contraction and the hardware's approximations
+  std::string own_name = {};  // of the op whose source the program gave: for messages alone
 };
 
 struct KernelLaunch {

@@ -105,9 +105,9 @@ struct HostCallbackOptions {
 /// call once, even where its arguments equal another's, unless nobody needs it: then never. Calls
 /// that do not need each other's results run in no order that is to be relied on. Inputs come from
 /// wherever they are, by transfers in the plan. What fn captures by reference must outlive the run.
-/// fn may record ops, but not evaluate, read or wait: UnsupportedError. An exception from it fails
-/// the run: who reads what depends on it gets CallbackError with the name and this line, and no
-/// Variable has changed. One to eight outputs (ValueError).
+/// fn may record ops (flush does nothing in it), but not evaluate, read or wait: UnsupportedError.
+/// An exception from it fails the run: who reads what depends on it gets CallbackError with the name
+/// and this line, and no Variable has changed. One to eight outputs (ValueError).
 std::vector<Tensor> host_callback(HostFunction fn, const TensorList& inputs,
                                   const std::vector<TensorSpec>& outputs,
                                   const HostCallbackOptions& options = {});
