@@ -86,7 +86,7 @@ Tensor places() { return tensor({{0, 2, 1}, {2, 2, 0}}); }
 
 Function entry_variable() {
   return [](const Inputs& in) {
-    Variable v = variable(zeros({2, 3}, {.dtype = f64}));
+    Variable v = variable(zeros({2, 3}, {.dtype = f64, .device = in[0].device()}));
     v.assign(in[0].detach());
     // Differentiation ends at a Variable: its own gradient is what there is to check.
     const Tensor own = grad(sum(squared(v)), v);

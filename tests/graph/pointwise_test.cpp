@@ -127,3 +127,20 @@ TEST_CASE("gradients of pairs at ties, NaN and zero") {
   CHECK(std::abs(turned[0] * 1e201 - 1.6) < 1e-14);
   CHECK(std::abs(turned[1] * 1e201 + 1.2) < 1e-14);
 }
+
+TEST_CASE("the derivative of trigamma") {
+  // psi''(1) = -2 zeta(3), psi''(1/2) = -14 zeta(3); by reflection psi''(1/4) = -56 zeta(3) - 2
+  // pi^3.
+  const double zeta3 = 1.2020569031595942854, pi3 = 31.006276680299820175;
+  const Values got = gradient_of([](const Tensor& x) { return trigamma(x); }, {1, 0.5, 0.25, 40});
+  CHECK(std::abs(got[0] / (-2 * zeta3) - 1) < 1e-14);
+  CHECK(std::abs(got[1] / (-14 * zeta3) - 1) < 1e-14);
+  CHECK(std::abs(got[2] / (-56 * zeta3 - 2 * pi3) - 1) < 1e-14);
+  // The first terms of the asymptotic series.
+  const double y = 40, want = -(1 / y + 1) / (y * y) - 1 / (2 * y * y * y * y) +
+                              1 / (6 * y * y * y * y * y * y) -
+                              1 / (6 * y * y * y * y * y * y * y * y);
+  CHECK(std::abs(got[3] / want - 1) < 1e-13);
+  const Function f = [](const auto& in) { return trigamma(in[0]); };
+  CHECK(second_order_fault(f, {of({0.7, 1.3, -0.4, -1.6, 3.2})}) == "");
+}

@@ -54,6 +54,25 @@ Tensor mish_slope(const Tensor& x) {
   });
 }
 
+// By reflection to x >= 1/2, twelve steps of the recurrence, and the asymptotic series beyond
+// (Abramowitz and Stegun, 6.4.6, 6.4.7, 6.4.14).
+Tensor trigamma_slope(const Tensor& x) {
+  return in_wide(x, [](const Tensor& v) {
+    const Tensor low = v < 0.5, z = where(low, 1 - v, v);
+    Tensor total = zeros_like(z);
+    for (int k = 0; k < 12; ++k) total = total + 2 / ((z + k) * square(z + k));
+    const Tensor r = 1 / (z + 12), s = square(r);
+    Tensor series = s * (-691.0 / 210);
+    for (const double term : {5.0 / 6, -0.3, 1.0 / 6, -1.0 / 6}) series = s * (term + series);
+    total = total + s * (1 + r + s * 0.5 + s * series);
+    // Where it is not taken, an angle that gives no infinity.
+    const Tensor angle = where(low, v - round(v), 0.25) * std::numbers::pi;
+    const double scale = 2 * std::numbers::pi * std::numbers::pi * std::numbers::pi;
+    const Tensor sine = sin(angle);
+    return where(low, -(scale * cos(angle)) / (square(sine) * sine), 0) - total;
+  });
+}
+
 }  // namespace detail
 
 Tensor gelu(const TensorArg& x, std::string_view approximate) {
