@@ -9,6 +9,7 @@
 #include <weft/graph/numerics.h>
 
 #include "support/interpreter_ops.h"
+#include "support/op_slack.h"
 #include "support/op_table.h"
 
 namespace weft::fuzz {
@@ -156,7 +157,9 @@ Tolerance tolerance_of(const Node& node) {
   const detail::OpInfo& row = detail::info(node.op);
   const bool is_half = node.dtype == f16 || node.dtype == bf16;
   if (row.is_pointwise())
-    return {.ulp = row.ulp > 0 && is_half ? 1 : double(row.ulp), .zero_sign = true};
+    return {.ulp = row.ulp > 0 && is_half ? 1 : double(row.ulp),
+            .absolute = testing::slack_of(node.op, node.dtype),
+            .zero_sign = true};
   if (node.op == OpId::normal) return {.ulp = 4};
   // Errors of exponentials and logarithms near 1, along the pattern.
   if (node.op == OpId::logcumsumexp)

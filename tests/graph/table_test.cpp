@@ -5,6 +5,7 @@
 #include "graph/structured_ops.h"
 #include "support/catch.h"
 #include "support/interpreter.h"
+#include "support/op_slack.h"
 #include "support/op_table.h"
 
 using namespace weft;
@@ -39,7 +40,9 @@ bool is_condition(const PointwiseRow& row, int k) {
 
 Tolerance tolerance_of(const PointwiseRow& row, DType result) {
   const bool is_half = result == f16 || result == bf16;
-  return {.ulp = row.ulp > 0 && is_half ? 1 : row.ulp, .zero_sign = true};
+  return {.ulp = row.ulp > 0 && is_half ? 1 : row.ulp,
+          .absolute = slack_of(row.op, result),
+          .zero_sign = true};
 }
 
 // Facts.
