@@ -143,6 +143,14 @@ TEST_CASE("indices and masks on a device") {
   CHECK(tril(x).device() == Device("sim:0"));
   CHECK(pad(x, {1, 1}).device() == Device("sim:0"));
   CHECK(unlike(x.pad({1, 0}), {2, 4}, f32, {0, 0, 1, 2, 0, 3, 4, 5}) == "");
+  {
+    const On scope(automatic);
+    const Tensor y = counted({2, 3}, f32);
+    CHECK(unlike(tril(scatter(y, 0, tensor({{1, 0, 1}}), 9)), {2, 3}, f32, {0, 0, 0, 9, 4, 0}) ==
+          "");
+    CHECK(unlike(pad(y, {0, 0, 0, 1}).index({tensor({2, 0}), 1}), {2}, f32, {0, 1}) == "");
+    CHECK(unlike(y.index({y > 3}), {2}, f32, {4, 5}) == "");
+  }
   const On scope("sim:0");
   const Tensor there = scatter(counted({2, 3}, f32).to("sim:0"), 0, places, 9);
   CHECK(unlike(tril(there), {2, 3}, f32, {0, 0, 0, 9, 4, 0}) == "");

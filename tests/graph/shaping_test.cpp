@@ -196,3 +196,19 @@ TEST_CASE("grids, labels and stacks") {
   CHECK(unlike(column_stack({a, b}), {2, 2}, i64, {1, 3, 2, 4}) == "");
   CHECK(unlike(dstack({a, b}), {1, 2, 2}, i64, {1, 3, 2, 4}) == "");
 }
+
+TEST_CASE("composites plan as few kernels") {
+  const Tensor x = counted({4, 4}, f32);
+  eval(x);
+  const auto kernels = [](const Tensor& y) { return make_plan({y}).count(StepKind::kernel); };
+  CHECK(kernels(roll(x, 1, 0)) == 1);
+  CHECK(kernels(pad(x, {1, 1, 1, 1}, {.mode = PadMode::reflect})) == 2);  // one for each axis
+  CHECK(kernels(pad(x, {1, 1, 1, 1})) == 3);                              // and the value
+  CHECK(kernels(exp(tril(x * 2, 1))) == 3);  // numbers of rows, of columns, and the rest
+  CHECK(kernels(diag_embed(x[0])) == 3);
+  CHECK(kernels(diagonal(x) * 2) == 1);
+  CHECK(kernels(rot90(x) + 1) == 1);
+  CHECK(kernels(var(x)) == 4);
+  const Plan product = make_plan({einsum("ij,kj->ik", {x, x})});
+  CHECK(product.steps().size() == 1);
+}
