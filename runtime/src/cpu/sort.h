@@ -17,8 +17,12 @@ inline std::uint64_t order_of(double x) noexcept {
   const auto bits = std::bit_cast<std::uint64_t>(x == 0 ? 0.0 : x);
   return bits >> 63 ? ~bits : bits | 1ull << 63;
 }
-inline std::uint64_t order_of(std::int32_t x) noexcept { return static_cast<std::uint32_t>(x) ^ 0x80000000u; }
-inline std::uint64_t order_of(std::int64_t x) noexcept { return static_cast<std::uint64_t>(x) ^ 1ull << 63; }
+inline std::uint64_t order_of(std::int32_t x) noexcept {
+  return static_cast<std::uint32_t>(x) ^ 0x80000000u;
+}
+inline std::uint64_t order_of(std::int64_t x) noexcept {
+  return static_cast<std::uint64_t>(x) ^ 1ull << 63;
+}
 
 struct KeyedIndex {
   std::uint64_t key;

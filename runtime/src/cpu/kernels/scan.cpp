@@ -22,7 +22,7 @@ struct LogSumExp {
     const A m = a > b ? a : b, d = a > b ? b - a : a - b;
     // Of infinities of one sign the difference is no number.
     const A sum = a == b && d != d ? a : m + wf_log1p(wf_exp(d));
-    return (a != a) | (b != b) ? a + b : sum;
+    return ((a != a) | (b != b)) ? a + b : sum;
   }
 };
 
