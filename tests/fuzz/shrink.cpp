@@ -203,35 +203,42 @@ class Shrinker {
     return leaf;
   }
 
-  /// A smaller extent, an axis less; of all leaves of this shape where one alone does not do.
+  /// A smaller extent, an axis less; of all leaves of this shape, or of all with this extent there,
+  /// where one alone does not do.
   bool shrink_shape(std::size_t i) {
     if (i >= program_.code.size() || !is_made(program_.code[i])) return false;
     const Shape shape = program_.code[i].shape;
     for (int d = 0; d < shape.ndim(); ++d) {
-      const std::int64_t extent = shape[static_cast<std::size_t>(d)];
-      for (const std::int64_t smaller : {std::int64_t{1}, extent / 2, extent - 1}) {
-        if (smaller >= extent || smaller < 1) continue;
-        Shape other = shape;
-        other[static_cast<std::size_t>(d)] = smaller;
-        if (reshape_leaves(i, shape, other)) return true;
-      }
-      Shape other = shape;
-      other.erase(d);
-      if (reshape_leaves(i, shape, other)) return true;
+      const auto axis = static_cast<std::size_t>(d);
+      const std::int64_t extent = shape[axis];
+      for (const std::int64_t smaller : {std::int64_t{1}, extent / 2, extent - 1})
+        if (smaller < extent && smaller >= 1 &&
+            reshape_leaves(i, d, [&](Shape& it) { it[axis] = smaller; }))
+          return true;
+      if (reshape_leaves(i, d, [&](Shape& it) { it.erase(d); })) return true;
     }
     return false;
   }
 
-  bool reshape_leaves(std::size_t i, const Shape& from, const Shape& to) {
-    if (change(i, [&](Instruction& it) {
-          it.shape = to;
-          return true;
-        }))
-      return true;
-    Program candidate = program_;
-    for (Instruction& it : candidate.code)
-      if (is_made(it) && it.shape == from) it.shape = to;
-    return accept(without_dead(candidate));
+  template <class Change>
+  bool reshape_leaves(std::size_t i, int d, const Change& make_smaller) {
+    const Shape from = program_.code[i].shape;
+    const auto try_all = [&](const auto& is_chosen) {
+      Program candidate = program_;
+      for (Instruction& it : candidate.code)
+        if (is_made(it) && is_chosen(it.shape)) make_smaller(it.shape);
+      return accept(without_dead(candidate));
+    };
+    const auto has_extent = [&](const Shape& it) {
+      const auto axis = static_cast<std::size_t>(d);
+      return it.ndim() == from.ndim() && it[axis] == from[axis];
+    };
+    return change(i,
+                  [&](Instruction& it) {
+                    make_smaller(it.shape);
+                    return true;
+                  }) ||
+           try_all([&](const Shape& it) { return it == from; }) || try_all(has_extent);
   }
 
   static constexpr int most_attempts = 1500;
