@@ -74,35 +74,54 @@ HostValue operand_value(DType dtype, int k, int arity) {
   return all;
 }
 
-/// All ops of so many operands that the dtype has, as one group.
-PointwiseGroup group_of(int arity, DType dtype) {
-  PointwiseGroup group;
-  group.what = std::to_string(arity) + " operands of " + std::string(name_of(dtype));
-  BodyOf body;
-  std::vector<Tensor> tensors;
-  const std::int64_t count = operand_value(dtype, 0, arity).numel();
-  for (int k = 0; k < arity; ++k) {
-    group.inputs.push_back(arity == 3 && k == 0 ? drawn(bool_, {count}, 0, 1, 77)
-                                                : operand_value(dtype, k, arity));
-    tensors.push_back(tensor_of(group.inputs.back()));
-    body.input(tensors.back().ref().node);
-  }
-  const auto add = [&](const std::string& op, const Tensor& result, double ulp) {
-    body.output(result.ref().node);
-    group.results.push_back({op, interpret(result), ulp});
-  };
+struct Wanted {
+  std::string op;
+  Tensor result;
+  double ulp;
+};
+
+/// All ops of so many operands that the dtype has.
+std::vector<Wanted> results_of(int arity, DType dtype, const std::vector<Tensor>& operands) {
+  std::vector<Wanted> all;
   for (const PointwiseRow& row : pointwise_rows()) {
     if (row.arity != arity || !is_legal(row, dtype)) continue;
     const Tensor result =
-        detail::record_pointwise(row.op, std::vector<Operand>(tensors.begin(), tensors.end()));
+        detail::record_pointwise(row.op, std::vector<Operand>(operands.begin(), operands.end()));
     const bool is_half = result.dtype() == f16 || result.dtype() == bf16;
-    add(row.name, result, row.ulp > 0 && is_half ? 1 : row.ulp);
+    all.push_back({row.name, result, row.ulp > 0 && is_half ? 1 : row.ulp});
   }
   if (arity == 1)
     for (const DType to : all_dtypes())
-      if (to != dtype) add("cast to " + std::string(name_of(to)), cast(tensors[0], to), 0);
-  group.program = body.program();
-  return group;
+      if (to != dtype)
+        all.push_back({"cast to " + std::string(name_of(to)), cast(operands[0], to), 0});
+  return all;
+}
+
+/// Those, in groups that fit into a kernel's parameters.
+void add_groups(int arity, DType dtype, std::vector<PointwiseGroup>& groups) {
+  constexpr std::size_t most_results = 20;
+  std::vector<HostValue> inputs;
+  std::vector<Tensor> tensors;
+  const std::int64_t count = operand_value(dtype, 0, arity).numel();
+  for (int k = 0; k < arity; ++k) {
+    inputs.push_back(arity == 3 && k == 0 ? drawn(bool_, {count}, 0, 1, 77)
+                                          : operand_value(dtype, k, arity));
+    tensors.push_back(tensor_of(inputs.back()));
+  }
+  const std::vector<Wanted> all = results_of(arity, dtype, tensors);
+  for (std::size_t begin = 0; begin < all.size(); begin += most_results) {
+    PointwiseGroup group;
+    group.what = std::to_string(arity) + " operands of " + std::string(name_of(dtype));
+    group.inputs = inputs;
+    BodyOf body;
+    for (const Tensor& tensor : tensors) body.input(tensor.ref().node);
+    for (std::size_t i = begin; i < std::min(all.size(), begin + most_results); ++i) {
+      body.output(all[i].result.ref().node);
+      group.results.push_back({all[i].op, interpret(all[i].result), all[i].ulp});
+    }
+    group.program = body.program();
+    groups.push_back(std::move(group));
+  }
 }
 
 }  // namespace
@@ -110,7 +129,7 @@ PointwiseGroup group_of(int arity, DType dtype) {
 std::vector<PointwiseGroup> pointwise_groups() {
   std::vector<PointwiseGroup> groups;
   for (const DType dtype : all_dtypes())
-    for (const int arity : {1, 2, 3}) groups.push_back(group_of(arity, dtype));
+    for (const int arity : {1, 2, 3}) add_groups(arity, dtype, groups);
   return groups;
 }
 

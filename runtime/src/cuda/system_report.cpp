@@ -66,8 +66,9 @@ std::string try_gpu_out(int index) {
   try {
     const detail::LineOf nowhere(detail::no_place);
     const Device device = Device::cuda(index);
-    const On scope(device);
-    const float got = (full({1}, 20.0f, {.device = device}) + 1.0f).item<float>();
+    const On scope(device, detail::no_place);
+    const Tensor start = full({1}, {20.0f, detail::no_place}, {.device = device});
+    const float got = (start + 1.0f).item<float>(detail::no_place);
     return got == 21.0f ? "" : "20 + 1 gave " + std::to_string(got);
   } catch (const std::bad_alloc&) {
     throw;
