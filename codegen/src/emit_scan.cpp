@@ -33,33 +33,20 @@ class ScanEmitter {
  public:
   ScanEmitter(const KernelStep& step, const GpuFacts& gpu)
       : step_(step), x_(step.inputs[0]), operation_(operation_of(step.op)),
-        compute_(compute_class(x_.dtype)) {
-    const auto axis = static_cast<int>(step.attrs.v[0]);
-    for (int d = 0; d < x_.rank; ++d) {
-      if (d == axis) {
-        extent_ = x_.shape[d];
-        stride_ = x_.strides[d];
-        continue;
-      }
-      if (d > axis) inner_ *= x_.shape[d];
-      lines_.add(x_.shape[d], {x_.strides[d]});
-    }
-    line_count_ = lines_.numel();
-    lines_.collapse();
-    narrow_ = is_narrow(
-        gpu, {line_count_ * (extent_ + chunk_size), lines_.reach(0) + std::abs(stride_) * extent_});
+        compute_(compute_class(x_.dtype)), lines_(x_, step.attrs.v[0]) {
+    narrow_ = is_narrow(gpu, {lines_.count * (lines_.extent + chunk_size), lines_.reach()});
   }
 
   KernelSequence run() {
     KernelSequence sequence;
     // The chunks' last elements, theirs, and so on, one after the other in the workspace.
     std::vector<std::size_t> places{0};
-    std::vector<std::int64_t> lengths{extent_};
+    std::vector<std::int64_t> lengths{lines_.extent};
     while (chunks_of(lengths.back()) > 1) {
       places.push_back(sequence.workspace_bytes);
       const std::int64_t count = chunks_of(lengths.back()) - 1;
       sequence.workspace_bytes +=
-          aligned(static_cast<std::size_t>(line_count_ * count) * state_bytes());
+          aligned(static_cast<std::size_t>(lines_.count * count) * state_bytes());
       lengths.push_back(count);
     }
     const std::size_t top = lengths.size() - 1;
@@ -86,8 +73,8 @@ class ScanEmitter {
   }
   std::size_t state_bytes() const { return operation_.is_choice ? 16 : 8; }
   bool lie_side_by_side() const {
-    return lines_.rank > 0 && lines_.extents[lines_.rank - 1] >= fewest_columns &&
-           std::abs(lines_.strides[0][lines_.rank - 1]) < std::abs(stride_);
+    return lines_.space.rank > 0 && lines_.space.extents[lines_.space.rank - 1] >= fewest_columns &&
+           std::abs(lines_.space.strides[0][lines_.space.rank - 1]) < std::abs(lines_.stride);
   }
 
   // Level 0 scans the elements, level k > 0 states at `place` in the workspace, in place. With
@@ -104,8 +91,8 @@ class ScanEmitter {
       level == 0 ? builder.output(0) : builder.workspace(place);
     operation_.is_choice&& level == 0 ? builder.output(1) : builder.constant(0);
     all > 1 ? builder.workspace(next) : builder.constant(0);
-    builder.constant(line_count_).constant(length).constant(chunks).constant(all - 1);
-    builder.constant(level == 0 ? stride_ : 1).constant(level == 0 ? inner_ : 1);
+    builder.constant(lines_.count).constant(length).constant(chunks).constant(all - 1);
+    builder.constant(level == 0 ? lines_.stride : 1).constant(level == 0 ? lines_.inner : 1);
     if (level > 0) return states(builder, length, chunks, ends);
     return elements(builder, chunks, ends);
   }
@@ -113,28 +100,28 @@ class ScanEmitter {
   KernelLaunch states(LaunchBuilder& builder, std::int64_t length, std::int64_t chunks,
                       bool ends) const {
     IndexSpace space(1);
-    space.add(line_count_, {length});
+    space.add(lines_.count, {length});
     const std::string tag = instance("wf_as_state", state());
     return builder.space(space, narrow_)
         .launch(instance("wf_scan_rows", operation_.name, tag, state(), tag, "false", flag(ends), 1,
                          index()),
-                ceil_div(line_count_ * chunks, 4), 128);
+                ceil_div(lines_.count * chunks, 4), 128);
   }
 
   KernelLaunch elements(LaunchBuilder& builder, std::int64_t chunks, bool ends) const {
     const std::string from = tag_of(x_.dtype), to = tag_of(step_.outputs[0].dtype);
-    builder.space(lines_, narrow_);
-    if (extent_ <= lane_size)
+    builder.space(lines_.space, narrow_);
+    if (lines_.extent <= lane_size)
       return builder.launch(
-          instance("wf_scan_short", operation_.name, from, state(), to, lines_.rank, index()),
-          ceil_div(line_count_, 256), 256);
+          instance("wf_scan_short", operation_.name, from, state(), to, lines_.space.rank, index()),
+          ceil_div(lines_.count, 256), 256);
     if (lie_side_by_side())
       return builder.launch(instance("wf_scan_columns", operation_.name, from, state(), to,
-                                     flag(ends), lines_.rank, index()),
-                            ceil_div(line_count_, 32) * chunks, 32, 32);
+                                     flag(ends), lines_.space.rank, index()),
+                            ceil_div(lines_.count, 32) * chunks, 32, 32);
     return builder.launch(instance("wf_scan_rows", operation_.name, from, state(), to, "true",
-                                   flag(ends), lines_.rank, index()),
-                          ceil_div(line_count_ * chunks, 4), 128);
+                                   flag(ends), lines_.space.rank, index()),
+                          ceil_div(lines_.count * chunks, 4), 128);
   }
 
   static const char* flag(bool value) { return value ? "true" : "false"; }
@@ -143,8 +130,7 @@ class ScanEmitter {
   const KernelOperand& x_;
   const Operation operation_;
   const ComputeClass compute_;
-  std::int64_t extent_ = 1, stride_ = 1, inner_ = 1, line_count_ = 1;
-  IndexSpace lines_{1};
+  AxisLines lines_;
   bool narrow_ = false;
 };
 

@@ -13,27 +13,14 @@ constexpr std::int64_t most_in_a_block = 2048;
 class TopKEmitter {
  public:
   TopKEmitter(const KernelStep& step, const GpuFacts& gpu)
-      : step_(step), x_(step.inputs[0]), count_(step.attrs.v[0]) {
-    const auto axis = static_cast<int>(step.attrs.v[1]);
-    for (int d = 0; d < x_.rank; ++d) {
-      if (d == axis) {
-        extent_ = x_.shape[d];
-        stride_ = x_.strides[d];
-        continue;
-      }
-      if (d > axis) inner_ *= x_.shape[d];
-      lines_.add(x_.shape[d], {x_.strides[d]});
-    }
-    line_count_ = lines_.numel();
-    lines_.collapse();
-    const std::int64_t all = line_count_ * extent_;
-    narrow_ = is_narrow(
-        gpu, {all, lines_.reach(0) + std::abs(stride_) * extent_, 256 * ceil_div(all, 2048)});
+      : step_(step), x_(step.inputs[0]), count_(step.attrs.v[0]), lines_(x_, step.attrs.v[1]) {
+    const std::int64_t all = lines_.count * lines_.extent;
+    narrow_ = is_narrow(gpu, {all, lines_.reach(), 256 * ceil_div(all, 2048)});
   }
 
   KernelSequence run() const {
     KernelSequence sequence;
-    if (extent_ <= most_in_a_block)
+    if (lines_.extent <= most_in_a_block)
       sequence.launches.push_back(in_blocks());
     else
       sort_all(sequence);
@@ -47,31 +34,38 @@ class TopKEmitter {
 
   LaunchBuilder words(const SortRoom* room) const {
     LaunchBuilder builder(step_);
-    builder.input(0).output(0).output(1).constant(extent_).constant(count_).constant(stride_);
-    builder.constant(inner_).constant(line_count_);
+    builder.input(0)
+        .output(0)
+        .output(1)
+        .constant(lines_.extent)
+        .constant(count_)
+        .constant(lines_.stride);
+    builder.constant(lines_.inner).constant(lines_.count);
     if (room)
       builder.workspace(room->keys()).workspace(room->order());
     else
       builder.constant(0).constant(0);
-    builder.space(lines_, narrow_);
+    builder.space(lines_.space, narrow_);
     return builder;
   }
 
   KernelLaunch in_blocks() const {
-    const auto n = std::bit_ceil(static_cast<std::uint64_t>(std::max<std::int64_t>(64, extent_)));
+    const auto n =
+        std::bit_ceil(static_cast<std::uint64_t>(std::max<std::int64_t>(64, lines_.extent)));
     return words(nullptr).launch(
-        instance("wf_topk_block", tag_of(x_.dtype), greatest(), lines_.rank, n, index()),
-        line_count_, static_cast<unsigned>(n / 2));
+        instance("wf_topk_block", tag_of(x_.dtype), greatest(), lines_.space.rank, n, index()),
+        lines_.count, static_cast<unsigned>(n / 2));
   }
 
   // All lines together: by key, then by line.
   void sort_all(KernelSequence& sequence) const {
-    SortRoom room(line_count_ * extent_, narrow_);
-    const std::int64_t blocks = ceil_div(line_count_ * extent_, 256);
-    const int line_bits = std::bit_width(static_cast<std::uint64_t>(line_count_ - 1));
+    SortRoom room(lines_.count * lines_.extent, narrow_);
+    const std::int64_t blocks = ceil_div(lines_.count * lines_.extent, 256);
+    const int line_bits = std::bit_width(static_cast<std::uint64_t>(lines_.count - 1));
     const bool is_wide = size_of(storage_of(compute_class(x_.dtype))) == 8;
     sequence.launches.push_back(words(&room).launch(
-        instance("wf_topk_keys", tag_of(x_.dtype), greatest(), lines_.rank, index()), blocks, 256));
+        instance("wf_topk_keys", tag_of(x_.dtype), greatest(), lines_.space.rank, index()), blocks,
+        256));
     room.sort(step_, is_wide ? 64 : 32 + line_bits, false, sequence);
     if (is_wide && line_bits > 0) {
       sequence.launches.push_back(
@@ -79,16 +73,15 @@ class TopKEmitter {
       room.sort(step_, line_bits, true, sequence);
     }
     sequence.launches.push_back(
-        words(&room).launch(instance("wf_topk_pick", stored(), lines_.rank, index()),
-                            ceil_div(line_count_ * count_, 256), 256));
+        words(&room).launch(instance("wf_topk_pick", stored(), lines_.space.rank, index()),
+                            ceil_div(lines_.count * count_, 256), 256));
     sequence.workspace_bytes = room.end();
   }
 
   const KernelStep& step_;
   const KernelOperand& x_;
   const std::int64_t count_;
-  std::int64_t extent_ = 1, stride_ = 1, inner_ = 1, line_count_ = 1;
-  IndexSpace lines_{1};
+  AxisLines lines_;
   bool narrow_;
 };
 

@@ -70,6 +70,24 @@ std::int64_t IndexSpace::reach(int k) const noexcept {
   return distance;
 }
 
+AxisLines::AxisLines(const KernelOperand& operand, std::int64_t axis) {
+  for (int d = 0; d < operand.rank; ++d) {
+    if (d == axis) {
+      extent = operand.shape[d];
+      stride = operand.strides[d];
+      continue;
+    }
+    if (d > axis) inner *= operand.shape[d];
+    space.add(operand.shape[d], {operand.strides[d]});
+  }
+  count = space.numel();
+  space.collapse();
+}
+
+std::int64_t AxisLines::reach() const noexcept {
+  return space.reach(0) + std::abs(stride) * extent;
+}
+
 std::vector<std::int64_t> dense_strides(const KernelOperand& operand) {
   std::vector<std::int64_t> strides(static_cast<std::size_t>(operand.rank));
   std::int64_t stride = 1;

@@ -33,6 +33,18 @@ struct IndexSpace {
   std::int64_t strides[most_operands][max_rank + 1];
 };
 
+/// An operand's lines along one axis: their length and step, and where they begin.
+struct AxisLines {
+  AxisLines(const KernelOperand& operand, std::int64_t axis);
+  /// Greatest distance of two elements.
+  std::int64_t reach() const noexcept;
+
+  std::int64_t extent = 1, stride = 1;
+  std::int64_t inner = 1;  // elements of the axes behind, in a dense value
+  std::int64_t count = 1;
+  IndexSpace space{1};
+};
+
 /// Strides of a dense value of the operand's shape.
 std::vector<std::int64_t> dense_strides(const KernelOperand& operand);
 

@@ -221,18 +221,6 @@ WEFT_SPREAD(var)
 WEFT_SPREAD(stddev)
 #undef WEFT_SPREAD
 
-#define WEFT_REDUCTION(name)                                                                       \
-  template <class Self>                                                                            \
-  Tensor TensorMethods<Self>::name(const Dims& axes, bool keep) const {                            \
-    return weft::name(self(axes.at()), axes, keep);                                                \
-  }                                                                                                \
-  WEFT_METHOD(Tensor, name(const Dims&, bool) const)
-WEFT_REDUCTION(norm)
-WEFT_REDUCTION(count_nonzero)
-WEFT_REDUCTION(nansum)
-WEFT_REDUCTION(nanmean)
-#undef WEFT_REDUCTION
-
 // ---- products
 
 template <class Self>
