@@ -29,17 +29,12 @@ class Completion {
   void fail(std::exception_ptr failure) noexcept;
   /// Called once.
   void end(std::exception_ptr failure) noexcept;
-  /// The queue that all of the run is on, where its order is all that later work there needs: the
-  /// run can not fail by itself. Null elsewhere.
-  const void* order() const noexcept { return order_.load(std::memory_order_acquire); }
-  void set_order(const void* queue) noexcept { order_.store(queue, std::memory_order_release); }
 
  private:
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   std::exception_ptr failure_;
   std::atomic<bool> ended_{false};
-  std::atomic<const void*> order_{nullptr};
   const std::uint32_t process_;
 };
 
