@@ -17,14 +17,24 @@ Tensor x234() { return varied({2, 3, 4}, 1); }
 
 TEST_CASE("gradients of views") {
   const Function views[] = {
-      [](const Inputs& in) { return square(reshape(in[0], {4, 6})); },
-      [](const Inputs& in) { return square(permute(in[0], {2, 0, 1})); },
-      [](const Inputs& in) { return square(transpose(in[0], 0, -1)) * varied({4, 3, 2}, 2); },
-      [](const Inputs& in) { return square(expand(unsqueeze(in[0], 1), {5, 2, 7, 3, 4})); },
+      [](const Inputs& in) {
+        return square(reshape(in[0], {4, 6}));
+      },
+      [](const Inputs& in) {
+        return square(permute(in[0], {2, 0, 1}));
+      },
+      [](const Inputs& in) {
+        return square(transpose(in[0], 0, -1)) * varied({4, 3, 2}, 2);
+      },
+      [](const Inputs& in) {
+        return square(expand(unsqueeze(in[0], 1), {5, 2, 7, 3, 4}));
+      },
       [](const Inputs& in) { return square(slice(in[0], 2, 0, 3, 2)); },
       [](const Inputs& in) { return square(slice(in[0], 1, 1)); },
       [](const Inputs& in) { return square(slice(in[0], 1, 2, 2)); },
-      [](const Inputs& in) { return square(flip(in[0], {0, 2})) * x234(); },
+      [](const Inputs& in) {
+        return square(flip(in[0], {0, 2})) * x234();
+      },
       [](const Inputs& in) { return square(slice(flip(in[0], 2), 2, 1, 4, 2)); },
       [](const Inputs& in) { return square(select(in[0], 1, -1)); },
   };
@@ -36,8 +46,8 @@ TEST_CASE("gradients of views") {
 
 TEST_CASE("gradients of reductions") {
   using Reduce = Tensor (*)(const TensorArg&, const Dims&, bool);
-  for (const Reduce reduce : {Reduce(sum), Reduce(prod), Reduce(mean), Reduce(amax), Reduce(amin),
-                              Reduce(logsumexp)}) {
+  for (const Reduce reduce :
+       {Reduce(sum), Reduce(prod), Reduce(mean), Reduce(amax), Reduce(amin), Reduce(logsumexp)}) {
     for (const Dims& axes : {Dims(), Dims(1), Dims({0, 2}), Dims(-1)})
       for (const bool keep : {false, true}) {
         const Function f = [&](const Inputs& in) { return square(reduce(in[0], axes, keep)); };
@@ -51,9 +61,13 @@ TEST_CASE("gradients of reductions") {
 TEST_CASE("gradient of a product with zeros") {
   const Function f = [](const Inputs& in) { return prod(in[0], 1); };
   const Tensor x = of({2, 0, 3, 0, 0, 5, 1, 2, 3}, {3, 3});
-  CHECK(values(grad(f({x}), x, ones({3}, {.dtype = f64}))) ==
-        Values{0, 6, 0, 0, 0, 0, 6, 3, 2});
+  CHECK(values(grad(f({x}), x, ones({3}, {.dtype = f64}))) == Values{0, 6, 0, 0, 0, 0, 6, 3, 2});
   CHECK(second_order_fault(f, {x}) == "");
+  // Parts of the product that overflow, or are small, where it does not.
+  const Tensor far = of({1e-250, 1e200, 1e200, 1e-150, 1e200, 1e-200}, {6});
+  const Values slopes = values(grad(prod(far), far)), elements = values(far);
+  for (std::size_t i = 0; i < slopes.size(); ++i)
+    CHECK(std::abs(slopes[i] / (1 / elements[i]) - 1) < 1e-13);  // the product is 1
   const Function all = [](const Inputs& in) { return prod(in[0]); };
   CHECK(second_order_fault(all, {of({2, 0, 3, 4, -1}, {5})}) == "");
   CHECK(second_order_fault(all, {of({7}, {1})}) == "");

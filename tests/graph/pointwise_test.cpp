@@ -69,7 +69,13 @@ TEST_CASE("activations made of other ops") {
   CHECK(gradient_of([](const Tensor& t) { return elu(t); }, {1000, -1000, 0}) == Values{1, 0, 1});
   CHECK(gradient_of([](const Tensor& t) { return leaky_relu(t, 0.25); }, {2, -2, 0}) ==
         Values{1, 0.25, 0.25});
-  CHECK(gradient_of([](const Tensor& t) { return hardswish(t); }, {-5, 0, 6}) == Values{0, 0.5, 1});
+  // At the corners as PyTorch's: on the flat side.
+  CHECK(gradient_of([](const Tensor& t) { return hardswish(t); }, {-5, -3, 0, 3, 6}) ==
+        Values{0, 0, 0.5, 1, 1});
+  CHECK(gradient_of([](const Tensor& t) { return relu6(t); }, {-1, 0, 1, 6, 7}) ==
+        Values{0, 0, 1, 0, 0});
+  CHECK(gradient_of([](const Tensor& t) { return hardsigmoid(t) * 6; }, {-3, 0, 3}) ==
+        Values{0, 1, 0});
 
   const Function smooth[] = {
       [](const auto& in) { return elu(in[0] * 2, 1.5); },

@@ -4,6 +4,8 @@
 #include <weft/graph/detail/custom.h>
 #include <weft/graph/scope.h>
 
+#include "rules.h"
+
 namespace weft {
 
 namespace detail {
@@ -25,6 +27,7 @@ std::vector<Spec> checked_specs(const std::string& op, std::span<const TensorSpe
       if (extent < 0)
         fail<ShapeError>(at, op + ": output " + std::to_string(specs.size() + 1) + " has shape " +
                                  output.shape.str() + "; extents are 0 or more");
+    check_size(op.c_str(), output.shape, output.dtype, at);
     specs.push_back({output.shape, output.dtype});
   }
   return specs;

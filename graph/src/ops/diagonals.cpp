@@ -108,7 +108,18 @@ Tensor one_hot(const TensorArg& labels, std::int64_t classes) {
       (classes == 0 && spec.shape.numel() != 0))
     fail<ValueError>(at, "one_hot: " + std::to_string(classes) + " classes for " +
                              describe(labels.ref()) + "; give 1 or more");
-  if (classes == -1) classes = amax(labels).item<std::int64_t>(at) + 1;
+  if (classes == -1) {
+    const std::int64_t least = amin(labels).item<std::int64_t>(at),
+                       greatest = amax(labels).item<std::int64_t>(at);
+    if (least < 0)
+      fail<IndexError>(at, "one_hot: label " + std::to_string(least) +
+                               " is negative: " + describe(labels.ref()) + "; labels count from 0");
+    Shape result = spec.shape;
+    result.push_back(greatest == std::numeric_limits<std::int64_t>::max() ? greatest
+                                                                          : greatest + 1);
+    check_size("one_hot", result, DType::i64, at);
+    classes = greatest + 1;
+  }
   const Tensor all = counting("one_hot", labels, std::max<std::int64_t>(classes, 0));
   // Looked up, so that a label out of range is found.
   const Tensor flat = gather({all, at}, 0, {reshape(labels, Dims(-1, at)), at});

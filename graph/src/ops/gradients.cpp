@@ -65,7 +65,8 @@ void gradient_slice(GradientCall& call) {
     call.results[0] = slice_update(zeros_like(x), axis, start, g, step);
 }
 
-// ---- reductions -----------------------------------------------------------------------------------
+// ---- reductions
+// -----------------------------------------------------------------------------------
 
 namespace {
 
@@ -121,8 +122,9 @@ void gradient_sum(GradientCall& call) {
 }
 
 void gradient_prod(GradientCall& call) {
-  // Products of all the others, not out / x: that is 0/0 at a zero, and has wrong derivatives of
-  // its own there. The reduced axes go last and become one.
+  // The product over the element, where no element is 0; elsewhere, since that would be 0/0 and
+  // have wrong derivatives of its own, the product of all the others, whose parts could overflow
+  // where the whole does not. For that the reduced axes go last and become one.
   const Tensor x = call.inputs[0].to(wide(call.inputs[0].dtype()));
   const Tensor g = with_axes(call, call.cotangents[0]);
   const int rank = x.ndim();
@@ -143,29 +145,32 @@ void gradient_prod(GradientCall& call) {
     call.results[0] = expand(g, x.shape());
     return;
   }
-  const Tensor moved_x = permute(x, order);
+  const Tensor has_zero = with_axes(call, any(x == 0, reduced_axes(call), keepdim));
+  const Tensor out = with_axes(call, call.outputs[0]).to(x.dtype());
+  const Tensor quotient = where(has_zero, 1, out) / where(has_zero, 1, x);
+  const Tensor moved_x = permute(where(has_zero, x, 1), order);
   const int last = rows.ndim();
   rows.push_back(n);
   const Tensor flat = reshape(moved_x, rows);
   const Tensor after = flip(product_before(flip(flat, last)), last);
   const Tensor others = reshape(product_before(flat) * after, moved_x.shape());
-  call.results[0] = g * permute(others, inverse);
+  call.results[0] = g * where(has_zero, permute(others, inverse), quotient);
 }
 
 void gradient_amax(GradientCall& call) { gradient_extreme(call); }
 void gradient_amin(GradientCall& call) { gradient_extreme(call); }
 
-// ---- products ---------------------------------------------------------------------------------------
+// ---- products
+// ---------------------------------------------------------------------------------------
 
 void gradient_matmul(GradientCall& call) {
   const Tensor &a = call.inputs[0], &b = call.inputs[1], &g = call.cotangents[0];
-  if (call.needs[0])
-    call.results[0] = sum_to(matmul(g, transpose(b, -1, -2)), a.shape());
-  if (call.needs[1])
-    call.results[1] = sum_to(matmul(transpose(a, -1, -2), g), b.shape());
+  if (call.needs[0]) call.results[0] = sum_to(matmul(g, transpose(b, -1, -2)), a.shape());
+  if (call.needs[1]) call.results[1] = sum_to(matmul(transpose(a, -1, -2), g), b.shape());
 }
 
-// ---- between devices ----------------------------------------------------------------------------------
+// ---- between devices
+// ----------------------------------------------------------------------------------
 
 void gradient_transfer(GradientCall& call) {
   call.results[0] = call.cotangents[0].to(call.inputs[0].device());

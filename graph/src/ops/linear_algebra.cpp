@@ -1,4 +1,6 @@
 // Products of vectors and matrices as views around the one matrix product.
+#include <cmath>
+
 #include "composite.h"
 #include "reduce.h"
 
@@ -120,10 +122,16 @@ Tensor addmm(const TensorArg& x, const TensorArg& a, const TensorArg& b, double 
                              both(a, b) + "; give it the product's extents, or 1");
   const auto scaled = [&](const Tensor& term, double by) {
     if (by == 1) return term;
-    const bool is_whole =
-        !is_floating(term.dtype(at)) && by == static_cast<double>(std::int64_t(by));
+    const bool is_whole = !is_floating(term.dtype(at)) && std::abs(by) < 0x1p63 &&
+                          by == static_cast<double>(std::int64_t(by));
     return mul({term, at}, is_whole ? Operand(std::int64_t(by), at) : Operand(by, at));
   };
+  // As in BLAS: what is not wanted is not looked at, a NaN in it neither.
+  if (beta == 0) {
+    const Tensor term = scaled(product, alpha);
+    const DType promoted_dtype = promoted("addmm", x, {term, at});
+    return cast({term, at}, promoted_dtype);
+  }
   return add({scaled(tensor_of(x), beta), at}, {scaled(product, alpha), at});
 }
 
@@ -140,7 +148,11 @@ Tensor kron(const TensorArg& a, const TensorArg& b) {
     const std::int64_t m = p < 0 ? 1 : x[p], n = q < 0 ? 1 : y[q];
     for (const std::int64_t extent : {m, std::int64_t{1}}) blocks.push_back(extent);
     for (const std::int64_t extent : {std::int64_t{1}, n}) inner.push_back(extent);
-    result.push_back(m * n);
+    std::int64_t extent = 0;
+    if (__builtin_mul_overflow(m, n, &extent))
+      fail<ShapeError>(at, "kron: an extent overflows 63 bits: " + both(a, b) +
+                               "; give smaller operands");
+    result.push_back(extent);
   }
   check_size("kron", result, promoted("kron", a, b), at);
   const Tensor left = reshape(a, Dims(blocks, at)), right = reshape(b, Dims(inner, at));

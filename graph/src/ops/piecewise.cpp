@@ -21,6 +21,9 @@ Tensor rounded(const Tensor& result, const TensorArg& x) {
   return cast({result, x.at()}, x.ref().node->dtype_of(x.ref().output));
 }
 
+/// Between 0 and 6; at both corners the slope is 0, as PyTorch's.
+Tensor six_at_most(const Tensor& x) { return where(x >= 6, 6, relu(x)); }
+
 }  // namespace
 }  // namespace detail
 
@@ -42,19 +45,19 @@ Tensor leaky_relu(const TensorArg& x, double slope) {
 
 Tensor relu6(const TensorArg& x) {
   const LineOf line(x.at());
-  return clamp(x, 0, 6);
+  return six_at_most(tensor_of(x));
 }
 
 Tensor hardsigmoid(const TensorArg& x) {
   const LineOf line(x.at());
   const Tensor wide_x = widened("hardsigmoid", x);
-  return rounded(clamp(wide_x + 3, 0, 6) / 6, x);
+  return rounded(six_at_most(wide_x + 3) / 6, x);
 }
 
 Tensor hardswish(const TensorArg& x) {
   const LineOf line(x.at());
   const Tensor wide_x = widened("hardswish", x);
-  return rounded(wide_x * clamp(wide_x + 3, 0, 6) / 6, x);
+  return rounded(wide_x * six_at_most(wide_x + 3) / 6, x);
 }
 
 }  // namespace weft

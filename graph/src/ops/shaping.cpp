@@ -1,5 +1,6 @@
 // The same elements moved, repeated, split and joined: functions over views and joins.
 #include <algorithm>
+#include <new>
 
 #include "composite.h"
 #include "reduce.h"
@@ -139,7 +140,7 @@ using namespace detail;
 Tensor roll(const TensorArg& x, const Dims& shifts, const Dims& axes) {
   const Where at = x.at();
   const Shape shape = spec_of(x, "roll").shape;
-  if (shifts.size() != axes.size() && !(axes.empty() && shifts.size() == 1))
+  if (axes.empty() ? shifts.size() != 1 : shifts.size() != axes.size())
     fail<ValueError>(at, "roll: " + std::to_string(shifts.size()) + " shifts for " +
                              std::to_string(axes.size()) + " axes: " + describe(x.ref()) +
                              "; give a shift for each axis, or one shift and no axis");
@@ -204,7 +205,24 @@ Tensor repeat_interleave(const TensorArg& x, const TensorArg& counts,
   if (std::ranges::any_of(each, [](std::int64_t n) { return n < 0; }))
     fail<ValueError>(at, "repeat_interleave: a count is negative: counts " +
                              describe(counts.ref()) + "; give 0 or more");
+  Shape grown = data.shape(at);
+  std::int64_t total = 0;
+  for (std::int64_t i = 0; i < extent; ++i) {
+    const std::int64_t more = each[each.size() == 1 ? 0 : static_cast<std::size_t>(i)];
+    if (__builtin_add_overflow(total, more, &total))
+      fail<ShapeError>(at,
+                       "repeat_interleave: the counts add up to more than 63 bits hold: counts " +
+                           describe(counts.ref()) + "; give smaller ones");
+  }
+  grown[static_cast<std::size_t>(along)] = total;
+  check_size("repeat_interleave", grown, DType::i64, at);
+  check_size("repeat_interleave", Shape(total), DType::i64, at);
   std::vector<std::int64_t> places;
+  try {
+    places.reserve(static_cast<std::size_t>(total));
+  } catch (const std::bad_alloc&) {
+    fail_memory("repeat_interleave", at);
+  }
   for (std::int64_t i = 0; i < extent; ++i)
     places.insert(
         places.end(),
@@ -301,10 +319,11 @@ Tensor rot90(const TensorArg& x, std::int64_t k, const Dims& axes) {
 
 std::vector<Tensor> tensor_split(const TensorArg& x, std::int64_t parts, std::int64_t axis) {
   const int along = axis_of("tensor_split", x, axis);
-  if (parts < 1)
-    fail<ValueError>(x.at(), "tensor_split: " + std::to_string(parts) +
-                                 " parts: " + describe(x.ref()) + "; give 1 or more");
   const std::int64_t extent = spec_of(x, "tensor_split").shape[static_cast<std::size_t>(along)];
+  constexpr std::int64_t most_empty = 1 << 20;  // parts beyond the elements are empty
+  if (parts < 1 || parts - extent > most_empty)
+    fail<ValueError>(x.at(), "tensor_split: " + std::to_string(parts) + " parts: " +
+                                 describe(x.ref()) + "; give from 1 to the axis's extent");
   std::vector<Tensor> result;
   std::int64_t start = 0;
   for (std::int64_t i = 0; i < parts; ++i) {
