@@ -25,6 +25,8 @@ WEFT_ELEMENTWISE(swish_of, (v, slope), v* sigmoid(slope* v),
                  (g * sigmoid(slope * v) +
                       g * v * slope * sigmoid(slope * v) * (1 - sigmoid(slope * v)),
                   g* v* v* sigmoid(slope* v) * (1 - sigmoid(slope * v))));
+WEFT_ELEMENTWISE(summed_slope, (x), x * x, (sum(g * 2 * x)));
+WEFT_ELEMENTWISE(wide_slope, (x), x * x, ((g * 2 * x).to(f64)));
 WEFT_ELEMENTWISE(shifted, (x), wf_shl(x, T(2)), (), .rule = DTypeRule::integral);
 WEFT_ELEMENTWISE(is_near, (x, y), abs(x - y) < T(2), (), .rule = DTypeRule::compare);
 WEFT_ELEMENTWISE(low_bits, (x), x& T(3), (), .rule = DTypeRule::integral);
@@ -154,6 +156,12 @@ TEST_CASE("custom: mistakes are told at the first use", "[custom]") {
     }
     return "";
   };
+  const Variable v = variable(tensor({1.0, 2.0, 3.0}));
+  CHECK_THROWS_AS(grad(sum(summed_slope(v)), v), ShapeError);
+  CHECK_THAT(message([&] { (void)grad(sum(summed_slope(v)), v); }),
+             ContainsSubstring("summed_slope: gradient 1 is f32[]") &&
+                 ContainsSubstring("operand 1 f32[3]") && ContainsSubstring("custom_test.cpp"));
+  CHECK_THROWS_AS(grad(sum(wide_slope(v)), v), DTypeError);
   CHECK_THROWS_AS(names_the_program(x), ValueError);
   CHECK_THROWS_AS(names_the_program(x), ValueError);  // every time
   CHECK_THAT(message([&] { names_the_program(x); }),

@@ -7,6 +7,7 @@
 
 #include <weft/codegen/scalar_functions.h>
 #include <weft/graph/args.h>
+#include <weft/graph/detail/custom.h>
 #include <weft/graph/detail/record.h>
 #include <weft/graph/tensor.h>
 
@@ -184,7 +185,7 @@ class Elementwise {
 #define WEFT_CUSTOM_GRADIENT(expression, i)                                                        \
   if (weft_call.needs[i])                                                                          \
     weft_call.results[i] =                                                                         \
-        ::weft::detail::sum_to(::weft::Tensor(expression), weft_call.inputs[i].shape());
+        ::weft::detail::element_gradient(weft_call, i, ::weft::Tensor(expression));
 #define WEFT_CUSTOM_GRADIENT_1(a) WEFT_CUSTOM_GRADIENT(a, 0)
 #define WEFT_CUSTOM_GRADIENT_2(a, b) WEFT_CUSTOM_GRADIENT_1(a) WEFT_CUSTOM_GRADIENT(b, 1)
 #define WEFT_CUSTOM_GRADIENT_3(a, b, c) WEFT_CUSTOM_GRADIENT_2(a, b) WEFT_CUSTOM_GRADIENT(c, 2)

@@ -35,6 +35,21 @@ void check_gradient(const GradientPayload& payload, std::size_t i, const Tensor&
 
 }  // namespace
 
+Tensor element_gradient(const GradientCall& call, std::size_t i, const Tensor& gradient) {
+  if (!gradient.defined()) return gradient;
+  const Tensor& input = call.inputs[i];
+  const std::string what = std::string(info(call.node->op).name) + ": gradient " +
+                           std::to_string(i + 1) + " is " + describe(gradient.ref()) +
+                           ", operand " + std::to_string(i + 1) + " " + describe(input.ref());
+  const Where at = call.node->where();
+  if (gradient.dtype() != input.dtype())
+    fail<DTypeError>(at, what + ": the dtypes are to be the same; convert with .to(dtype)");
+  if (gradient.shape() != call.outputs[0].shape())
+    fail<ShapeError>(at, what + ", result " + describe(call.outputs[0].ref()) +
+                             ": it is to have the result's shape; compute it from g");
+  return sum_to(gradient, input.shape());
+}
+
 void give_custom_gradient(GradientCall& call, std::size_t first) {
   const auto& payload = static_cast<const GradientPayload&>(*call.node->extra->payload);
   const Where at = call.node->where();

@@ -26,6 +26,11 @@ struct GradientPayload : NodePayload {
 /// gave, among the node's.
 void give_custom_gradient(GradientCall& call, std::size_t first);
 
+/// What an element-wise op of the program gives as the gradient of operand i, summed over what was
+/// broadcast. ShapeError and DTypeError naming the op where it has not the result's shape, or not
+/// the operand's dtype.
+Tensor element_gradient(const GradientCall& call, std::size_t i, const Tensor& gradient);
+
 struct HostCall : GradientPayload {
   HostFunction run;
 };
