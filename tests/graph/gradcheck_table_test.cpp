@@ -67,7 +67,6 @@ std::string fault_of_row(OpId id) {
     std::vector<Operand> operands;
     if (chooses) operands.emplace_back(mask.to(in[0].device()));
     for (const Tensor& x : in) operands.emplace_back(x);
-    // A factor that differs from element to element, and twice: cotangents that are no ones.
     return detail::record_pointwise(id, operands);
   };
   Inputs equal, broadcast;

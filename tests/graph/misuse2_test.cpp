@@ -9,49 +9,21 @@
 #include <weft/graph/detail/record.h>
 #include <weft/weft.h>
 
+#include "misuse.h"
 #include "support/catch.h"
 
 using namespace weft;
+using namespace weft::testing;
 
 namespace {
 
-using Parts = std::vector<std::string>;
-
-/// Nodes of this thread that are alive.
-std::size_t live_nodes() {
-  std::size_t count = 0;
-  detail::for_each_recent_node(
-      [](detail::Node*, void* total) { ++*static_cast<std::size_t*>(total); }, &count);
-  return count;
-}
-
-/// What is wrong with the error that the call throws, "" where all is right.
 template <class E, class Call>
 std::string wrong(int line, const Parts& parts, const Call& call) {
-  const Tensor probe = tensor({1, 2}) + 1;
-  const std::size_t recorded = live_nodes();
-  std::string text, faults;
-  try {
-    call();
-    return "nothing was thrown";
-  } catch (const Error& error) {
-    text = error.what();
-    if (typeid(error) != typeid(E)) faults += " [another type]";
-    if (error.line() != line) faults += " [names line " + std::to_string(error.line()) + "]";
-    if (std::string(error.file()).find("misuse2") == std::string::npos) faults += " [other file]";
-  } catch (const std::exception& error) {
-    return std::string("no weft::Error: ") + error.what();
-  }
-  for (const std::string& part : parts)
-    if (text.find(part) == std::string::npos) faults += " [does not say " + part + "]";
-  if (text.find("; ") == std::string::npos) faults += " [no remedy]";
-  if (live_nodes() != recorded) faults += " [left something recorded]";
-  if (!probe.is_pending()) faults += " [evaluated something]";
-  if (probe.to_vector<int>() != std::vector<int>{2, 3}) faults += " [the next result is wrong]";
-  return faults.empty() ? faults : text + faults;
+  Told error = told<E>(line, __FILE__, call);
+  return says(error, parts).wrong();
 }
 
-#define WRONG(Type, parts, ...) \
+#define WRONG(Type, parts, ...)                                                                    \
   CHECK(wrong<Type>(__LINE__, Parts parts, [&] { (void)(__VA_ARGS__); }) == "")
 
 struct Traced {
@@ -90,8 +62,8 @@ TEST_CASE("misuse of operators") {
 }
 
 TEST_CASE("misuse of device names") {
-  for (const char* name : {"", "gpu", "CPU", "cpu:0", "cuda:", "cuda:-1", "cuda:x", "cuda:1x", "sim",
-                           "cuda:01", "cuda: 0", "sim:99999", "cuda:4294967296", " cpu"}) {
+  for (const char* name : {"", "gpu", "CPU", "cpu:0", "cuda:", "cuda:-1", "cuda:x", "cuda:1x",
+                           "sim", "cuda:01", "cuda: 0", "sim:99999", "cuda:4294967296", " cpu"}) {
     INFO(name);
     WRONG(DeviceError, ({"Device", std::string(name), "\"cuda:0\""}), Device(name));
   }
@@ -191,7 +163,8 @@ std::string in_trace(int line, const Call& call) {
 TEST_CASE("reads inside a trace") {
   const Tensor x = ones({2}), number = ones({});
   const auto traced = Catch::Matchers::ContainsSubstring("traced");
-  CHECK_THAT(IN_TRACE(number.item<float>()), traced && !Catch::Matchers::ContainsSubstring("wrong"));
+  CHECK_THAT(IN_TRACE(number.item<float>()),
+             traced && !Catch::Matchers::ContainsSubstring("wrong"));
   CHECK_THAT(IN_TRACE(x.to_vector<int>()), traced && !Catch::Matchers::ContainsSubstring("wrong"));
   CHECK_THAT(IN_TRACE(x.wait()), traced && !Catch::Matchers::ContainsSubstring("wrong"));
   CHECK_THAT(IN_TRACE(eval(x)), traced && !Catch::Matchers::ContainsSubstring("wrong"));
@@ -204,7 +177,8 @@ TEST_CASE("reads inside a trace") {
 TEST_CASE("misuse of Variables") {
   Variable v = variable(ones({2}));
   WRONG(ShapeError, ({"assign", "f32[2]", "f32[3]"}), v = ones({3}));
-  WRONG(DTypeError, ({"assign", "f32[2]", "f64[2]", ".to(dtype)"}), v.assign(ones({2}, {.dtype = f64})));
+  WRONG(DTypeError, ({"assign", "f32[2]", "f64[2]", ".to(dtype)"}),
+        v.assign(ones({2}, {.dtype = f64})));
   WRONG(ValueError, ({"assign", "undefined"}), v.assign(Tensor()));
   WRONG(ValueError, ({"assign", "undefined"}), Variable().assign(1));
   WRONG(ShapeError, ({"[2]", "[3]"}), v += ones({3}));
@@ -276,7 +250,8 @@ TEST_CASE("misuse of modules, optimisers and data") {
   WRONG(ShapeError, ({"linear", "[2,4]"}), deep(ones({2, 4})));
   WRONG(UnsupportedError, ({"forward"}), net(ones({1}), ones({1})));
   WRONG(ValueError, ({"register_parameter", "a.b"}), net.register_parameter("a.b", ones({1})));
-  WRONG(ValueError, ({"register_parameter", "weight"}), net.register_parameter("weight", ones({1})));
+  WRONG(ValueError, ({"register_parameter", "weight"}),
+        net.register_parameter("weight", ones({1})));
   WRONG(ValueError, ({"register_buffer", "\"\""}), net.register_buffer("", ones({1})));
   WRONG(ValueError, ({"register_parameter"}), net.register_parameter("c", Variable()));
   WRONG(ValueError, ({"register_module", "inside itself"}), deep.register_module("self", deep));

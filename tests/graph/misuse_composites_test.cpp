@@ -7,42 +7,18 @@
 #include <weft/graph/detail/record.h>
 #include <weft/weft.h>
 
+#include "misuse.h"
 #include "support/catch.h"
 
 using namespace weft;
+using namespace weft::testing;
 
 namespace {
 
-using Parts = std::vector<std::string>;
-
-std::size_t live_nodes() {
-  std::size_t count = 0;
-  detail::for_each_recent_node(
-      [](detail::Node*, void* total) { ++*static_cast<std::size_t*>(total); }, &count);
-  return count;
-}
-
-/// What is wrong with the error that the call throws, "" where all is right.
 template <class E, class Call>
 std::string wrong(int line, const Parts& parts, const Call& call) {
-  const std::size_t recorded = live_nodes();
-  std::string text, faults;
-  try {
-    call();
-    return "nothing was thrown";
-  } catch (const Error& error) {
-    text = error.what();
-    if (typeid(error) != typeid(E)) faults += " [another type]";
-    if (error.line() != line) faults += " [names line " + std::to_string(error.line()) + "]";
-    if (std::string(error.file()).find("misuse_composites") == std::string::npos)
-      faults += " [other file]";
-  }
-  for (const std::string& part : parts)
-    if (text.find(part) == std::string::npos) faults += " [does not say " + part + "]";
-  if (text.find(parts[0] + ": ") != 0) faults += " [begins otherwise]";
-  if (text.find("; ") == std::string::npos) faults += " [no remedy]";
-  if (live_nodes() != recorded) faults += " [left something recorded]";
-  return faults.empty() ? faults : text + faults;
+  Told error = told<E>(line, __FILE__, call);
+  return begins(says(error, parts), parts[0] + ": ").wrong();
 }
 
 #define WRONG(Type, parts, ...)                                                                    \

@@ -8,36 +8,18 @@
 #include <weft/graph/detail/record.h>
 #include <weft/weft.h>
 
+#include "misuse.h"
 #include "support/catch.h"
 
 using namespace weft;
+using namespace weft::testing;
 
 namespace {
 
-/// Nodes of this thread that are alive.
-std::size_t live_nodes() {
-  std::size_t count = 0;
-  detail::for_each_recent_node(
-      [](detail::Node*, void* total) { ++*static_cast<std::size_t*>(total); }, &count);
-  return count;
-}
-
 template <class E, class Call>
 std::string wrong(int line, const std::string& message, const Call& call) {
-  const std::size_t recorded = live_nodes();
-  try {
-    call();
-    return "nothing was thrown";
-  } catch (const Error& error) {
-    const std::string text = error.what();
-    std::string faults;
-    if (typeid(error) != typeid(E)) faults += " [another type]";
-    if (error.line() != line) faults += " [names line " + std::to_string(error.line()) + "]";
-    if (text.find(message) != 0) faults += " [does not begin so]";
-    if (text.find("; ") == std::string::npos) faults += " [no remedy]";
-    if (live_nodes() > recorded) faults += " [left something recorded]";
-    return faults.empty() ? faults : text + faults;
-  }
+  Told error = told<E>(line, __FILE__, call, true);
+  return begins(error, message).wrong();
 }
 
 #define WRONG(Type, message, ...)                                                                  \

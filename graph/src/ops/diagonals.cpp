@@ -109,8 +109,9 @@ Tensor one_hot(const TensorArg& labels, std::int64_t classes) {
     fail<ValueError>(at, "one_hot: " + std::to_string(classes) + " classes for " +
                              describe(labels.ref()) + "; give 1 or more");
   if (classes == -1) {
-    const std::int64_t least = amin(labels).item<std::int64_t>(at),
-                       greatest = amax(labels).item<std::int64_t>(at);
+    const Tensor ends = stack({amin(labels), amax(labels)});  // looked at once
+    const std::vector<std::int64_t> looked = ends.to_vector<std::int64_t>(at);
+    const std::int64_t least = looked[0], greatest = looked[1];
     if (least < 0)
       fail<IndexError>(at, "one_hot: label " + std::to_string(least) +
                                " is negative: " + describe(labels.ref()) + "; labels count from 0");
