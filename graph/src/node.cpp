@@ -32,7 +32,8 @@ struct Heap {
   std::size_t used_in_last = nodes_per_slab;
   Node* free_list = nullptr;
   std::atomic<Node*> returned{nullptr};
-  std::size_t pending = 0;
+  std::size_t pending = 0;       // recorded in this epoch, less what a count found done or dead
+  std::uint32_t serial = 0;      // of the last node recorded
   std::uint32_t epoch = 1;  // counts flushes, and the threads that had it
 };
 
@@ -62,7 +63,7 @@ struct HeapHolder {
   bool holds = false;
   ~HeapHolder() {
     if (!mine) return;
-    mine->pending = 0;
+    mine->pending = mine->serial = 0;
     const std::lock_guard lock(orphan_mutex());
     orphans().push_back(mine);
     mine = nullptr;
@@ -235,7 +236,8 @@ Node* new_node(OpId op, std::uint32_t input_count, Where at) {
   node->scope = ambient().scope;
   node->file = at.file();
   node->line = at.line();
-  node->serial = static_cast<std::uint32_t>(++heap.pending);
+  ++heap.pending;
+  node->serial = ++heap.serial;
   node->epoch = reinterpret_cast<SlabHeader*>(slab_of(node))->touched = heap.epoch;
   // Last: a scan of this thread's nodes takes a node with counts as whole.
   node->counts.store(one_handle, std::memory_order_release);
@@ -280,9 +282,10 @@ bool add_handle_if_held(Node* node) noexcept {
 }
 
 std::size_t pending_count() noexcept { return own_heap().pending; }
+void set_pending_count(std::size_t count) noexcept { own_heap().pending = count; }
 void reset_pending_count() noexcept {
   Heap& heap = own_heap();
-  heap.pending = 0;
+  heap.pending = heap.serial = 0;
   ++heap.epoch;
 }
 

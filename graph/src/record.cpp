@@ -7,53 +7,13 @@
 #include <sstream>
 
 #include <weft/graph/detail/evaluator.h>
-#include <weft/graph/evaluate.h>
 #include <weft/graph/scope.h>
 
-#include "fast_thread_local.h"
+#include "pending.h"
 
-namespace weft {
-
-namespace {
-std::atomic<std::size_t> node_limit{PendingLimits{}.nodes};
-std::atomic<std::size_t> byte_limit{PendingLimits{}.bytes};
-}  // namespace
-
-void set_pending_limits(const PendingLimits& limits) noexcept {
-  node_limit = limits.nodes;
-  byte_limit = limits.bytes;
-}
-
-PendingLimits pending_limits() noexcept { return {node_limit, byte_limit}; }
-
-namespace detail {
+namespace weft::detail {
 
 namespace {
-
-/// Where this thread flushed itself last: it does so again at the same place, so that the pieces
-/// of a loop are alike and their plan is found again.
-struct FlushSite {
-  const char* file = nullptr;
-  int line = 0;
-  OpId op{};
-  std::size_t bytes = 0;
-};
-WEFT_FAST_THREAD_LOCAL constinit FlushSite flush_site;
-
-void flush_if_full(OpId op, Where at) {
-  const std::size_t nodes = pending_count();
-  const std::size_t limit = node_limit.load(std::memory_order_relaxed);
-  const std::size_t bytes = byte_limit.load(std::memory_order_relaxed);
-  if (nodes < limit && flush_site.bytes < bytes) [[likely]]
-    return;
-  if (ambient().tracing) return;
-  FlushSite& site = flush_site;
-  const bool same = site.file == at.file() && site.line == at.line() && site.op == op;
-  // Past the limit the next visit of the old place is waited for, up to twice the limit.
-  if (site.file && !same && nodes < 2 * limit && site.bytes < 2 * bytes) return;
-  site = {at.file(), at.line(), op, 0};
-  flush(at);
-}
 
 bool takes_gradient(const OpInfo& op, DType result, std::span<const Ref> inputs) noexcept {
   if (!op.gradient || !is_floating(result) || !ambient().grad_enabled) return false;
@@ -85,8 +45,6 @@ std::recursive_mutex& engine_mutex() {
   static auto* mutex = new std::recursive_mutex;
   return *mutex;
 }
-
-void count_pending_bytes(std::size_t bytes) noexcept { flush_site.bytes += bytes; }
 
 Node* defined(const TensorArg& x, const char* op) {
   if (!x.ref().node) [[unlikely]]
@@ -417,5 +375,4 @@ Tensor record_pointwise(OpId op, std::span<const Operand> operands) {
   return Tensor(Handle::adopt({node, 0}));
 }
 
-}  // namespace detail
-}  // namespace weft
+}  // namespace weft::detail

@@ -194,6 +194,32 @@ TEST_CASE("depth: values that nobody keeps are not computed", "[depth]") {
   CHECK(counters().runs - before.runs <= counters().flushes - before.flushes);
 }
 
+TEST_CASE("depth: what was read or dropped does not count as pending", "[depth]") {
+  const PendingLimits before = pending_limits();
+  set_pending_limits({200, 4096});
+  const std::uint64_t flushes = counters().flushes;
+  for (int i = 0; i < 500; ++i) {
+    // The history of a plain tensor ends where it is evaluated: a flush between these lines would
+    // take the gradient away.
+    const Tensor x = from_vector(std::vector<double>(8, i));
+    Tensor(x + 1.0) * 3.0;
+    const Tensor y = sum(x * x);
+    CHECK(grad(y, x)[0].item<double>() == 2 * i);
+    CHECK(y.item<double>() == 8.0 * i * i);
+  }
+  CHECK(counters().flushes == flushes);
+  // What does wait is flushed: nodes, then bytes of host data.
+  Tensor x = ones({8});
+  for (int i = 0; i < 500; ++i) x = x + 1.0f;
+  CHECK(counters().flushes - flushes >= 2);
+  CHECK(counters().flushes - flushes <= 5);
+  set_pending_limits({100000, 4096});
+  for (int i = 0; i < 500; ++i) x = x + from_vector(std::vector<float>(8, 1));
+  CHECK(counters().flushes - flushes >= 5);
+  set_pending_limits(before);
+  CHECK(x[0].item<float>() == 1001);
+}
+
 TEST_CASE("depth: two values that go round a loop", "[depth]") {
   Tensor x = ones({8}), sum = zeros({8});
   check_bounded(run_loop(ops / 3, [&](int) {

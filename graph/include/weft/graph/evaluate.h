@@ -18,7 +18,8 @@ void eval(const TensorArg& first, const B& second, const T&... rest) {
 void flush(Where at = {});
 
 struct PendingLimits {
-  /// Recorded nodes, and bytes of host data given to them, past which the thread flushes itself.
+  /// Recorded nodes that nothing has evaluated, and bytes of host data given to nodes, past which
+  /// the thread flushes itself.
   std::size_t nodes = 100000;
   std::size_t bytes = std::size_t{1} << 30;
 };

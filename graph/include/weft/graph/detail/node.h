@@ -100,7 +100,7 @@ struct alignas(64) Node {
   const char* file;
   const ScopeName* scope;  // interned, never freed
   std::uint32_t epoch;     // its thread's count of flushes when it was recorded
-  std::uint32_t serial;    // how many its thread had recorded in this epoch, itself among them
+  std::uint32_t serial;    // its place among what its thread recorded in this epoch; wraps
 
   Storage storage;         // of output 0, once issued
   std::shared_ptr<Completion> completion;  // of the run that makes the value; null: it is there
@@ -172,8 +172,10 @@ void drop_inputs(Node* node) noexcept;
 void for_each_recent_node(void (*visit)(Node*, void*), void* context);
 /// A handle on a node that other threads may be dropping; false where the program holds none.
 bool add_handle_if_held(Node* node) noexcept;
-/// Nodes recorded by this thread since the last call to `reset_pending_count`.
+/// Nodes recorded by this thread since the last call to `reset_pending_count`, corrected by
+/// `set_pending_count` for those that have been evaluated or are dead.
 std::size_t pending_count() noexcept;
+void set_pending_count(std::size_t count) noexcept;
 void reset_pending_count() noexcept;
 
 }  // namespace weft::detail
