@@ -44,6 +44,21 @@ WEFT_FN float wf_exp(float x) {
   float y = 1.0f + wf_fma(r * r, wf__exp_poly(r), r);
   return wf__scale(y, n);
 }
+// The same bits for |x| < 87 (float) and |x| < 708 (double), where no result is subnormal or infinite.
+WEFT_FN float wf_exp_small(float x) {
+  float m = wf_fma(x, 0x1.715476p+0f, WF_MAGIC_F);
+  float n = m - WF_MAGIC_F;
+  float r = wf_fma(n, -0x1.62e4p-1f, x);
+  r = wf_fma(n, -0x1.7f7d1cp-20f, r);
+  return (1.0f + wf_fma(r * r, wf__exp_poly(r), r)) * wf__pow2_magic(m);
+}
+WEFT_FN double wf_exp_small(double x) {
+  double m = wf_fma(x, 0x1.71547652b82fep+0, WF_MAGIC_D);
+  double n = m - WF_MAGIC_D;
+  double r = wf_fma(n, -WF_LN2_HI, x);
+  r = wf_fma(n, -WF_LN2_LO, r);
+  return (1.0 + wf_fma(r * r, wf__exp_poly(r), r)) * wf__pow2_magic(m);
+}
 WEFT_FN double wf_exp(double x) {
   x = x > 710.0 ? 710.0 : x;
   x = x < -746.0 ? -746.0 : x;

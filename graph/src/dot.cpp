@@ -101,10 +101,9 @@ DotLabel& DotLabel::line(std::string_view text) {
 }
 
 DotLabel& DotLabel::ops(const Graph& body) {
-  for (VertexId v = 0; v < body.size(); ++v) {
-    const OpInfo& row = info(body.vertices[v].op);
-    if (!row.is_leaf()) line(std::string(row.name) + " " + text_of(body.spec({v, 0})));
-  }
+  for_each_member(body, [&](const Graph& graph, VertexId v) {
+    line(std::string(info(graph.vertices[v].op).name) + " " + text_of(graph.spec({v, 0})));
+  });
   return *this;
 }
 

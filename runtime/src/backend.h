@@ -46,6 +46,7 @@ struct StepCall {
   const std::uint64_t* arguments;            // the run's argument block
   ErrorWord* error;
   Numerics numerics = Numerics::standard;
+  std::uint32_t parts_of_large = 0;  // bit o: output o is a part of one that the caches do not hold
   // Of a call of the program's own: what it carries, where it was recorded, and in which scope.
   const NodePayload* payload = nullptr;
   Where at = no_place;

@@ -47,6 +47,8 @@ struct StepOutput {
   Spec spec;
 };
 
+struct RowGroup;
+
 struct FrozenStep {
   StepKind kind;
   StreamKind stream;
@@ -56,6 +58,7 @@ struct FrozenStep {
   std::vector<StepInput> inputs;
   std::vector<StepOutput> outputs;
   std::shared_ptr<const Program> program;  // of a fused group
+  std::shared_ptr<const RowGroup> rows;    // of a row group
   std::uint32_t event = 0;                 // of record and wait
   bool guards_state = false;  // writes a Variable: does nothing once the run has failed
   std::uint32_t ordinal = 0;  // captured node that its last op stands for
@@ -63,6 +66,37 @@ struct FrozenStep {
   std::string reason;
   std::int64_t bytes = 0;
   double predicted_us = 0;
+};
+
+/// What a member of a row group reads: an input of the step as the step reads it, or, through a map,
+/// an earlier member's value.
+struct RowInput {
+  bool of_step;
+  std::uint32_t index;
+  DType dtype;
+  IndexMap map;
+};
+
+/// One member: of its step, what, not where.
+struct RowMember {
+  FrozenStep step;
+  std::vector<RowInput> inputs;
+  std::vector<std::uint32_t> values;  // that it makes
+};
+
+struct RowValue {
+  Spec spec;
+  std::int32_t output;  // of the step; -1: read by members alone
+};
+
+/// Steps that are carried out together, for a block of rows at a time: of the leading axes, single
+/// indices before `axis` and `block` of them there. Later ones are taken whole.
+struct RowGroup {
+  int axis;
+  std::int64_t block;
+  Shape shape;  // of the axes up to `axis`
+  std::vector<RowMember> members;
+  std::vector<RowValue> values;
 };
 
 /// The number of a leaf's output among the leaves of a run: two for each leaf come first.

@@ -34,14 +34,14 @@ namespace {
 std::string ops_of(const FrozenPlan& plan, const FrozenStep& step) {
   if (step.kind == StepKind::record || step.kind == StepKind::wait)
     return "event " + std::to_string(step.event);
-  if (!step.program) return std::string(info(step.op).name);
+  if (!step.program && !step.rows) return std::string(info(step.op).name);
   const Vertex& vertex = plan.graph.vertices[static_cast<std::size_t>(step.vertex)];
   std::string text;
-  for (const Vertex& member : plan.graph.bodies[static_cast<std::size_t>(vertex.body)].vertices) {
-    if (info(member.op).is_leaf()) continue;
-    if (!text.empty()) text += ' ';
-    text += info(member.op).name;
-  }
+  for_each_member(plan.graph.bodies[static_cast<std::size_t>(vertex.body)],
+                  [&](const Graph& graph, VertexId v) {
+                    if (!text.empty()) text += ' ';
+                    text += info(graph.vertices[v].op).name;
+                  });
   return text;
 }
 

@@ -17,16 +17,23 @@ std::size_t footprint(const Graph& graph) noexcept {
   return bytes;
 }
 
+std::size_t footprint(const FrozenStep& step) noexcept {
+  std::size_t bytes = bytes_of(step.inputs) + bytes_of(step.outputs) + step.reason.capacity();
+  if (step.program)
+    bytes += sizeof *step.program + bytes_of(step.program->inputs) + bytes_of(step.program->code) +
+             bytes_of(step.program->outputs);
+  if (!step.rows) return bytes;
+  bytes += sizeof *step.rows + bytes_of(step.rows->members) + bytes_of(step.rows->values);
+  for (const RowMember& member : step.rows->members)
+    bytes += footprint(member.step) + bytes_of(member.inputs) + bytes_of(member.values);
+  return bytes;
+}
+
 /// What a plan keeps in memory, near enough to bound the sum.
 std::size_t footprint(const FrozenPlan& plan) noexcept {
   std::size_t bytes = sizeof plan + bytes_of(plan.steps) + bytes_of(plan.buffers) +
                       bytes_of(plan.outputs) + bytes_of(plan.fallible) + footprint(plan.graph);
-  for (const FrozenStep& step : plan.steps) {
-    bytes += bytes_of(step.inputs) + bytes_of(step.outputs) + step.reason.capacity();
-    if (step.program)
-      bytes += sizeof *step.program + bytes_of(step.program->inputs) +
-               bytes_of(step.program->code) + bytes_of(step.program->outputs);
-  }
+  for (const FrozenStep& step : plan.steps) bytes += footprint(step);
   return bytes;
 }
 

@@ -144,15 +144,14 @@ class PlanPicture {
       label.ops(*body);
     else
       label.line(step.shape.empty() ? step.what : step.what + " " + step.shape);
-    const DotLook look = frozen.program                ? DotLook::fused
-                         : is_move(frozen)             ? DotLook::transfer
+    const DotLook look = is_move(frozen)             ? DotLook::transfer
                          : step.kind == StepKind::view ? DotLook::view
                                                        : look_of(info(frozen.op).kind);
     dot_.node({'s', i}, look, label, step.reason);
   }
 
   const Graph* body_of(const FrozenStep& step) const {
-    if (!step.program || step.vertex < 0) return nullptr;
+    if (step.vertex < 0) return nullptr;
     const std::int32_t body = plan_.graph.vertices[static_cast<std::size_t>(step.vertex)].body;
     return body < 0 ? nullptr : &plan_.graph.bodies[static_cast<std::size_t>(body)];
   }
@@ -172,8 +171,9 @@ class PlanPicture {
       text += (text.empty() ? "" : ", ") + std::string(scope->text);
     };
     if (const Graph* body = body_of(step)) {
-      for (const Vertex& member : body->vertices)
-        if (!info(member.op).is_leaf()) note(member.ordinal);
+      for_each_member(*body, [&](const Graph& graph, VertexId v) {
+        note(graph.vertices[v].ordinal);
+      });
     } else {
       note(step.ordinal);
     }
@@ -215,12 +215,14 @@ class PlanPicture {
     if (i >= plan_.graph.outputs.size()) return "result";
     const Value value = plan_.graph.outputs[i];
     const Vertex* vertex = &plan_.graph.vertices[value.vertex];
-    Keep keep = vertex->keep[value.output % most_outputs];
-    if (vertex->body >= 0) {
-      const Graph& body = plan_.graph.bodies[static_cast<std::size_t>(vertex->body)];
-      vertex = &body.vertices[body.outputs[value.output].vertex];
-      keep = vertex->keep[0];
+    std::uint32_t output = value.output;
+    for (const Graph* graph = &plan_.graph; vertex->body >= 0;) {
+      graph = &graph->bodies[static_cast<std::size_t>(vertex->body)];
+      const Value inner = graph->outputs[output];
+      vertex = &graph->vertices[inner.vertex];
+      output = inner.output;
     }
+    const Keep keep = vertex->keep[output % most_outputs];
     if (vertex->assigns) return "a Variable's new value";
     return keep == Keep::gradient ? "kept for a gradient" : "result";
   }

@@ -171,7 +171,9 @@ class Scheduler {
       for (std::uint32_t o = 0; o < vertex.output_count; ++o)
         step.outputs.push_back({buffer_of({v, o}), graph.spec({v, o})});
     if (row.kind == OpKind::transfer) choose_copy_stream(step);
-    if (vertex.body >= 0)
+    if (vertex.body >= 0 && vertex.fused_kind == FusedKind::rows)
+      step.rows = row_group_of(graph, vertex, context_.options.row_block_bytes);
+    else if (vertex.body >= 0)
       step.program = std::make_shared<const Program>(
           lower(graph.bodies[static_cast<std::size_t>(vertex.body)]));
     predict(step, row);
@@ -229,6 +231,13 @@ class Scheduler {
     target.index = plan_.output_buffers++;
   }
 
+  static double flops_of(const Program& program, const Shape& shape) {
+    double flops = 0;
+    for (const Instruction& instruction : program.code)
+      flops += instruction.kind == Instruction::Kind::compute ? info(instruction.op).flops : 1;
+    return flops * static_cast<double>(shape.numel());
+  }
+
   void predict(FrozenStep& step, const OpInfo& row) {
     const DeviceCost& cost = context_.costs.of(step.device);
     double flops = 0, flops_per_us = cost.flops_per_us;
@@ -251,9 +260,12 @@ class Scheduler {
       return;
     }
     if (step.program) {
-      for (const Instruction& instruction : step.program->code)
-        flops += instruction.kind == Instruction::Kind::compute ? info(instruction.op).flops : 1;
-      flops *= static_cast<double>(step.outputs[0].spec.shape.numel());
+      flops = flops_of(*step.program, step.outputs[0].spec.shape);
+    } else if (step.rows) {
+      for (const RowMember& member : step.rows->members)
+        flops += member.step.program
+                     ? flops_of(*member.step.program, step.rows->values[member.values[0]].spec.shape)
+                     : static_cast<double>(member.inputs[0].map.shape.numel());
     } else if (row.kind == OpKind::product) {
       const Shape& a = step.inputs[0].map.shape;
       flops = 2.0 * static_cast<double>(step.outputs[0].spec.shape.numel()) *

@@ -10,6 +10,10 @@ namespace weft::detail {
 /// Orders the work, gives it to streams, adds the events between them, and plans memory.
 FrozenPlan schedule(Graph graph, const PassContext& context);
 
+/// What a row group's vertex does, in blocks whose values take about `block_bytes` in all.
+std::shared_ptr<const RowGroup> row_group_of(const Graph& graph, const Vertex& vertex,
+                                             std::int64_t block_bytes);
+
 std::vector<PlanSegment> segments_of(const FrozenPlan& plan);
 
 /// Offsets of scratch buffers in their devices' arenas, and the peaks; `clocks` says for each step

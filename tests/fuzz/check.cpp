@@ -130,6 +130,11 @@ BeforeWork counting(RoleCoverage* coverage) {
   };
 }
 
+/// Every group of rows that can be, however small, in blocks of about these bytes.
+PlanOptions by_rows(std::size_t block_bytes) {
+  return {.least_row_group_bytes = 0, .row_block_bytes = static_cast<std::int64_t>(block_bytes)};
+}
+
 std::string problem_here(const Program& program, RoleCoverage* coverage) {
   Reference want;
   std::string wrong = reference(program, 0, want);
@@ -139,6 +144,7 @@ std::string problem_here(const Program& program, RoleCoverage* coverage) {
   if (wrong.empty())
     wrong = difference("fused", run_under(program, {}, 0, counting(coverage)), want);
   if (wrong.empty()) wrong = compare("unfused", {.fuse = false});
+  if (wrong.empty()) wrong = compare("by rows", by_rows(1 + program.code.size() % 5 * 100));
   if (wrong.empty()) wrong = compare("in another order", {.order_seed = 1 + program.code.size()});
   if (wrong.empty()) wrong = compare("without reuse of memory", {.reuse_memory = false});
   if (wrong.empty()) {
@@ -182,6 +188,7 @@ std::string problem_there(const Program& program, const Places& places, RoleCove
   if (wrong.empty())
     wrong = difference("fused, with other data", run_under(program, {}, 1), want_other);
   if (wrong.empty()) wrong = compare("unfused", {.fuse = false});
+  if (wrong.empty()) wrong = compare("by rows", by_rows(1 + program.code.size() % 5 * 100));
   if (wrong.empty()) wrong = compare("in another order", {.order_seed = 1 + program.code.size()});
   if (wrong.empty()) wrong = compare("without reuse of memory", {.reuse_memory = false});
   return wrong;

@@ -60,6 +60,7 @@ const std::vector<Cell>& all_cells() {
 
 void RoleCoverage::count_groups(const Graph& planned) {
   for (const Graph& body : planned.bodies) {
+    count_groups(body);  // of a row group's members
     std::vector<bool> feeds(body.size(), false);
     for (VertexId v = 0; v < body.size(); ++v)
       for (const detail::InEdge& edge : body.inputs(v)) feeds[edge.source.vertex] = true;

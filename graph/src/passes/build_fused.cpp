@@ -1,6 +1,4 @@
 // From groups to a graph in which each is one vertex with a body.
-#include <algorithm>
-#include <queue>
 #include <unordered_map>
 
 #include <weft/graph/detail/passes.h>
@@ -22,15 +20,17 @@ class Builder {
 
   Graph run() {
     find_leaving();
-    for (const VertexId unit : order_units()) {
+    for (const VertexId unit : order_units(old_, groups_)) {
       if (unit < old_.size())
         copy_vertex(unit);
       else
         add_group(unit - static_cast<VertexId>(old_.size()));
     }
     for (const Value output : old_.outputs) graph().outputs.push_back(replacement(output));
+    // A value of which the Variable is gone already may not leave its group.
     for (const Assignment& a : old_.assignments)
-      graph().assignments.push_back({replacement(a.value), a.replaced_leaf});
+      if (replacement(a.value).vertex != no_vertex)
+        graph().assignments.push_back({replacement(a.value), a.replaced_leaf});
     return std::move(builder_).take();
   }
 
@@ -38,10 +38,7 @@ class Builder {
   Graph& graph() noexcept { return builder_.graph(); }
   Value& replacement(Value old) { return new_[old]; }
 
-  /// Units are ungrouped vertices, by their number, and groups, numbered after all vertices.
-  VertexId unit_of(VertexId v) const {
-    return groups_.of[v] == none ? v : static_cast<VertexId>(old_.size()) + groups_.of[v];
-  }
+  VertexId unit_of(VertexId v) const { return detail::unit_of(groups_, v); }
 
   void find_leaving() {
     leaves_group_.assign(old_.size(), false);
@@ -49,63 +46,6 @@ class Builder {
       for (const InEdge& edge : old_.inputs(v))
         if (unit_of(edge.source.vertex) != unit_of(v)) leaves_group_[edge.source.vertex] = true;
     for (const Value output : old_.outputs) leaves_group_[output.vertex] = true;
-  }
-
-  /// Topological, and as near to the recorded order as that allows: a unit goes where its last
-  /// member stood.
-  std::vector<VertexId> order_units() {
-    const std::size_t n = old_.size() + groups_.members.size();
-    std::vector<std::uint32_t> waiting(n, 0);
-    std::vector<std::uint32_t> begin(n + 1, 0);
-    const auto for_each_link = [&](auto&& visit) {
-      for (VertexId v = 0; v < old_.size(); ++v)
-        for (const InEdge& edge : old_.inputs(v)) {
-          const VertexId from = unit_of(edge.source.vertex), to = unit_of(v);
-          if (from != to) visit(from, to);
-        }
-    };
-    for_each_link([&](VertexId from, VertexId to) {
-      ++begin[from + 1];
-      ++waiting[to];
-    });
-    for (std::size_t i = 0; i < n; ++i) begin[i + 1] += begin[i];
-    std::vector<VertexId> readers(begin[n]), next(begin.begin(), begin.end() - 1);
-    for_each_link([&](VertexId from, VertexId to) { readers[next[from]++] = to; });
-
-    // Assignments come when nothing else is left, so that all who read the old value have done so
-    // and it can be written in place.
-    const auto place = [&](VertexId unit) {
-      const bool group = unit >= old_.size();
-      const VertexId last = group ? groups_.members[unit - old_.size()].back() : unit;
-      return last + (group && assigns(unit) ? old_.size() : 0);
-    };
-    using Entry = std::pair<std::size_t, VertexId>;  // place, unit
-    std::priority_queue<Entry, std::vector<Entry>, std::greater<>> ready;
-    std::vector<VertexId> order;
-    for (VertexId v = 0; v < old_.size(); ++v)
-      if (groups_.of[v] == none && waiting[v] == 0) ready.emplace(v, v);
-    for (std::size_t g = 0; g < groups_.members.size(); ++g) {
-      const auto unit = static_cast<VertexId>(old_.size() + g);
-      if (waiting[unit] == 0) ready.emplace(place(unit), unit);
-    }
-    while (!ready.empty()) {
-      const VertexId unit = ready.top().second;
-      ready.pop();
-      order.push_back(unit);
-      for (std::uint32_t i = begin[unit]; i < begin[unit + 1]; ++i)
-        if (--waiting[readers[i]] == 0) ready.emplace(place(readers[i]), readers[i]);
-    }
-    const std::size_t units = groups_.members.size() +
-                              static_cast<std::size_t>(std::count(groups_.of.begin(),
-                                                                  groups_.of.end(), none));
-    WEFT_ENSURE(order.size() == units);  // else a group was not convex
-    return order;
-  }
-
-  bool assigns(VertexId unit) const {
-    for (const VertexId v : groups_.members[unit - old_.size()])
-      if (old_.vertices[v].assigns) return true;
-    return false;
   }
 
   void copy_vertex(VertexId v) {
@@ -166,6 +106,7 @@ class Builder {
       else
         more.push_back({vertex.shape, vertex.dtype});
       fused.assigns = fused.assigns || vertex.assigns;
+      fused.chosen = fused.chosen || vertex.chosen;
       body.graph().outputs.push_back({in_body_[v], 0});
       leaving.push_back(v);
     }

@@ -18,7 +18,8 @@ constexpr Pass table[] = {
      "before fusion, whose groups are on one device"},
     {"sweep", merge_common, Stage::transferred,
      "moves that an elided round trip has left unread; and copies of one value made twice"},
-    {"fuse", fuse, Stage::fused, "last: nothing after it looks inside a group"},
+    {"fuse", fuse, Stage::fused, "after it only whole groups are joined"},
+    {"join rows", join_rows, Stage::fused, "last: its members are steps as they stand"},
 };
 
 #ifdef NDEBUG

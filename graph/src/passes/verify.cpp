@@ -103,23 +103,42 @@ class Checker {
   void check_body(VertexId v) {
     const Vertex& vertex = graph_.vertices[v];
     const Graph& body = graph_.bodies[static_cast<std::size_t>(vertex.body)];
-    if (vertex.fused_kind != FusedKind::pointwise)
+    const bool rows = vertex.fused_kind == FusedKind::rows;
+    if (!rows && vertex.fused_kind != FusedKind::pointwise)
       return note(v, "is of a kind that no pass forms");
     std::uint32_t leaves = 0;
     for (VertexId b = 0; b < body.size(); ++b) {
       const Vertex& member = body.vertices[b];
       const OpInfo& row = info(member.op);
-      if (!row.is_leaf() && !row.is_pointwise()) return note(v, "its body is not point-wise");
-      if (row.is_pointwise() && member.device != vertex.device)
+      if (rows)
+        check_row_member(v, body, b);
+      else if (!row.is_leaf() && !row.is_pointwise())
+        return note(v, "its body is not point-wise");
+      if (!row.is_leaf() && member.device != vertex.device)
         return note(v, "its body is on two devices");
-      if (!(member.shape == vertex.shape) && !is_argument(member))
+      if (!rows && !(member.shape == vertex.shape) && !is_argument(member))
         return note(v, "its body has two shapes");
       leaves += member.leaf >= 0;
     }
     if (leaves != vertex.in_count) return note(v, "its body reads other than its inputs");
     if (body.outputs.size() != vertex.output_count) return note(v, "its body gives other outputs");
-    const std::string inner = Checker(body, Stage::canonical).run();
+    const std::string inner = Checker(body, rows ? Stage::fused : Stage::canonical).run();
     if (!inner.empty()) note(v, "in its body: " + inner);
+  }
+
+  void check_row_member(VertexId v, const Graph& body, VertexId b) {
+    const Vertex& member = body.vertices[b];
+    const OpInfo& row = info(member.op);
+    const std::int64_t prefix = graph_.vertices[v].attrs.v[0];
+    if (row.is_leaf()) return;
+    if (row.kind != OpKind::reduce && row.kind != OpKind::fused)
+      return note(v, "a row group has other than point-wise work and reductions");
+    if (row.kind == OpKind::reduce && member.attrs.v[0] & ((std::int64_t{1} << prefix) - 1))
+      return note(v, "a row group reduces over its rows");
+    const Shape& first = graph_.spec({v, 0}).shape;
+    for (int d = 0; d < prefix; ++d)
+      if (member.shape.ndim() < prefix || member.shape[d] != first[d])
+        return note(v, "a row group has other rows");
   }
 
   bool is_acyclic() const {

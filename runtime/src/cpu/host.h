@@ -21,6 +21,9 @@ inline constexpr std::int64_t parallel_elements = 64 * 1024;
 
 // One function per kind of work. Inputs by any map, outputs dense.
 void run_fused(const StepCall& call);
+void run_row_group(const StepCall& call);
+/// Whether an output is written past the caches.
+bool is_large_output(std::size_t bytes) noexcept;
 void run_reduce(const StepCall& call, Reduction reduction);
 void run_arg_reduce(const StepCall& call, bool greatest);
 void run_product(const StepCall& call);

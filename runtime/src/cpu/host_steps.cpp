@@ -82,6 +82,7 @@ bool is_move(StepKind kind) {
 
 void run_on_host(const StepCall& call) {
   if (call.step->program) return run_fused(call);
+  if (call.step->rows) return run_row_group(call);
   if (is_move(call.step->kind)) return run_copy(call);
   if (registered(call.step->op)) return run_host_function(call);
   const StepFn function = functions()[static_cast<std::size_t>(call.step->op)];

@@ -44,6 +44,7 @@ std::uint64_t sim::Counters::*direction(Device from, Device to) {
 
 std::string ops_of(const FrozenStep& step) {
   std::string text(name_of(step.kind));
+  if (step.rows) return text + " over rows";
   const bool computes = step.kind == StepKind::kernel || step.kind == StepKind::library;
   if (!step.program)
     return computes && !info(step.op).is_leaf() ? text + " " + std::string(info(step.op).name)

@@ -32,12 +32,18 @@ struct SmallForm {
   static constexpr bool exists = false;
 };
 
+inline wf_i32 signed_bits(float x) { return static_cast<wf_i32>(wf_bits(x)); }
+inline wf_i64 signed_bits(double x) { return static_cast<wf_i64>(wf_bits(x)); }
+
 template <class Op, class T>
 bool small_block(T* __restrict r, const T* __restrict x) {
-  bool is_small = true;
+  // Magnitudes compare as their bits do, NaN above all: negative is a difference from the limit that
+  // is too large, and the sum of all by `or` is kept in vectors, as truth values would not be.
+  const auto limit = signed_bits(SmallForm<Op>::limit(T()));
+  auto too_large = limit - limit;
   WEFT_EACH
-  for (int i = 0; i < block_size; ++i) is_small &= wf_fabs(x[i]) < SmallForm<Op>::limit(T());
-  if (!is_small) return false;
+  for (int i = 0; i < block_size; ++i) too_large |= limit - 1 - signed_bits(wf_fabs(x[i]));
+  if (too_large < 0) return false;
   WEFT_EACH
   for (int i = 0; i < block_size; ++i) r[i] = SmallForm<Op>::apply(x[i]);
   return true;
@@ -93,6 +99,14 @@ struct SmallForm<op_sin> : SmallAngle {
 template <>
 struct SmallForm<op_cos> : SmallAngle {
   template <class T> static T apply(T x) { return wf_cos_small(x); }
+};
+
+template <>
+struct SmallForm<op_exp> {
+  static constexpr bool exists = true;
+  static constexpr float limit(float) { return 87.0f; }
+  static constexpr double limit(double) { return 708.0; }
+  template <class T> static T apply(T x) { return wf_exp_small(x); }
 };
 
 template <class Op, unsigned classes>

@@ -88,6 +88,38 @@ __attribute__((noinline)) T halve(T* a, int count) {
   return a[0];
 }
 
+// The first three halvings of lane_count lanes at once, in registers, and the others.
+template <class Op, class T>
+__attribute__((noinline)) T halve_lanes(const T* lane) {
+  constexpr int n = lane_count / 8;
+  T a[n];
+  WEFT_EACH
+  for (int l = 0; l < n; ++l)
+    a[l] = Op::apply(Op::apply(Op::apply(lane[l], lane[l + 4 * n]),
+                               Op::apply(lane[l + 2 * n], lane[l + 6 * n])),
+                     Op::apply(Op::apply(lane[l + n], lane[l + 5 * n]),
+                               Op::apply(lane[l + 3 * n], lane[l + 7 * n])));
+  return halve<Op>(a, n);
+}
+
+// The same of lanes that are sums of one row or two, which are made on the way.
+template <class Op, int rows, class T>
+__attribute__((noinline)) T halve_rows(const T* x) {
+  constexpr int n = lane_count / 8;
+  T a[n];
+  const auto lane = [x](int l) {
+    if constexpr (rows == 1) return x[l];
+    return Op::apply(x[l], x[lane_count + l]);
+  };
+  WEFT_EACH
+  for (int l = 0; l < n; ++l)
+    a[l] = Op::apply(
+        Op::apply(Op::apply(lane(l), lane(l + 4 * n)), Op::apply(lane(l + 2 * n), lane(l + 6 * n))),
+        Op::apply(Op::apply(lane(l + n), lane(l + 5 * n)),
+                  Op::apply(lane(l + 3 * n), lane(l + 7 * n))));
+  return halve<Op>(a, n);
+}
+
 // result[l] = x[l] ⊕ x[stride+l] ⊕ ... over eight rows. The sums of a few lanes at a time stay in
 // registers: lanes in memory that every row is added to would alias the loads 4 KiB apart.
 template <class Op, class T>
@@ -115,6 +147,9 @@ inline __attribute__((always_inline)) void add_rows(T* r, const T* x, int64_t st
 template <class Op, class T>
 void chunk_tree(void* result, const void* px, int64_t n) {
   const T* x = static_cast<const T*>(px);
+  T* const r = static_cast<T*>(result);
+  if (n == lane_count) return static_cast<void>(*r = halve_rows<Op, 1>(x));
+  if (n == 2 * lane_count) return static_cast<void>(*r = halve_rows<Op, 2>(x));
   T lane[lane_count];
   int count = lane_count;
   if (n == chunk_size) {
@@ -130,7 +165,7 @@ void chunk_tree(void* result, const void* px, int64_t n) {
     for (int64_t l = 0; l < n; ++l) lane[l] = x[l];
     for (int64_t l = n; l < count; ++l) lane[l] = Op::identity(T());
   }
-  *static_cast<T*>(result) = halve<Op>(lane, count);
+  *r = count == lane_count ? halve_lanes<Op>(lane) : halve<Op>(lane, count);
 }
 
 // ---- reductions whose order does not matter

@@ -138,6 +138,20 @@ class Graph {
   std::size_t size() const noexcept { return vertices.size(); }
 };
 
+/// Calls visit(graph, vertex) for what a body is made of but its leaves, in order: of a member with a
+/// body of its own, for that body's.
+template <class Visit>
+void for_each_member(const Graph& body, Visit&& visit) {
+  for (VertexId v = 0; v < body.size(); ++v) {
+    const Vertex& member = body.vertices[v];
+    if (info(member.op).is_leaf()) continue;
+    if (member.body >= 0)
+      for_each_member(body.bodies[static_cast<std::size_t>(member.body)], visit);
+    else
+      visit(body, v);
+  }
+}
+
 /// A T for each output of each vertex.
 template <class T>
 class PerValue {

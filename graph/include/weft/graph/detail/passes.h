@@ -23,6 +23,11 @@ struct PlanOptions {
   std::uint32_t most_group_outputs = 16;
   std::uint32_t most_group_arguments = 100;
   std::uint32_t most_group_ops = 192;  // below 250: each may be an output
+  // Of row groups: a row of one, all its members' together; what a smaller group makes in all is not
+  // worth one; what is made of a block of rows before the next.
+  std::int64_t most_row_bytes = 128 * 1024;
+  std::int64_t least_row_group_bytes = 256 * 1024;
+  std::int64_t row_block_bytes = 192 * 1024;
   Numerics numerics = Numerics::standard;
   MatmulPrecision matmul_precision = MatmulPrecision::f32;
   std::uint64_t placement = 0;  // of programs with undecided ops: which costs and candidates
@@ -65,5 +70,6 @@ Graph merge_common(Graph&& graph, const PassContext& context);
 Graph place(Graph&& graph, const PassContext& context);
 Graph insert_transfers(Graph&& graph, const PassContext& context);
 Graph fuse(Graph&& graph, const PassContext& context);
+Graph join_rows(Graph&& graph, const PassContext& context);
 
 }  // namespace weft::detail
