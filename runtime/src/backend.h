@@ -76,6 +76,9 @@ class Backend {
   /// Appends steps to a stream; returns before they run. Throws only what allocation throws, and
   /// then has appended nothing.
   virtual void submit(Device device, StreamKind stream, Segment segment) = 0;
+  /// Carries out steps that take microseconds on the calling thread, which is sooner than to wake
+  /// another; false where others are before them on the stream, or the device has no such way.
+  virtual bool run_now(Device, Segment&) noexcept { return false; }
   /// The host's address of device memory, for devices that the host simulates; null elsewhere.
   virtual void* host_address(Device device, std::uintptr_t address) const = 0;
   /// Copies between the host and the device, now; waits for nothing.

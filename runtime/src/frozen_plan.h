@@ -154,6 +154,7 @@ struct FrozenPlan {
   std::uint32_t argument_count = 0;
   std::uint32_t event_count = 0;
   bool one_stream = true;                  // all steps on one stream of one device
+  bool is_quick = false;  // is done before another thread would be awake; calls nothing of the program
   std::vector<std::uint32_t> fallible;     // steps whose error names a line of the program
   Numerics numerics = Numerics::standard;  // that it was made for
   MatmulPrecision matmul_precision = MatmulPrecision::f32;

@@ -134,6 +134,9 @@ void Engine::submit(const std::shared_ptr<Run>& run) {
   in_flight_.push_back(run);
   run->expect(static_cast<std::uint32_t>(std::max<std::size_t>(segments.size(), 1)));
   if (segments.empty()) return run->segment_done();
+  if (plan.is_quick && earlier.empty() && run->depends.empty() &&
+      backend(plan.steps[0].device.kind()).run_now(plan.steps[0].device, segments[0]))
+    return;
   run->gated = segments.size() > 1;
   std::size_t sent = 0;
   try {

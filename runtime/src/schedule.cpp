@@ -13,6 +13,9 @@ namespace {
 
 bool is_argument(const Vertex& v) { return info(v.op).is_leaf() && v.leaf < 0; }
 
+// A sleeping thread needs about 10 µs to be there, a busy machine's more.
+constexpr double quick_us = 20;
+
 // Of a plan's moves to devices, in all: runs in flight have this memory each.
 constexpr std::size_t most_bytes_sent_ahead = std::size_t{256} << 20;
 
@@ -42,10 +45,20 @@ class Scheduler {
     plan_memory(plan_, clocks, context_.options.reuse_memory);
     check_in_place(clocks);
     plan_.segments = segments_of(plan_);
+    plan_.is_quick = is_quick();
     return std::move(plan_);
   }
 
  private:
+  bool is_quick() const {
+    double microseconds = 0;
+    for (const FrozenStep& step : plan_.steps) {
+      if (info(step.op).kind == OpKind::call) return false;
+      microseconds += step.predicted_us;
+    }
+    return plan_.segments.size() == 1 && microseconds <= quick_us;
+  }
+
   // ---- buffers
 
   std::uint32_t& buffer_of(Value value) {
@@ -83,8 +96,8 @@ class Scheduler {
     buffer.bytes = static_cast<std::size_t>(spec.shape.numel()) * size_of(spec.dtype);
     if (vertex.leaf >= 0) {
       buffer.home = PlanBuffer::Home::leaf;
-      buffer.index = leaf_slot(plan_.leaf_count, static_cast<std::uint32_t>(vertex.leaf),
-                               value.output);
+      buffer.index =
+          leaf_slot(plan_.leaf_count, static_cast<std::uint32_t>(vertex.leaf), value.output);
       plan_.has_wide_leaves = plan_.has_wide_leaves || value.output > 1;
     } else if (wanted) {
       buffer.home = PlanBuffer::Home::output;
@@ -263,9 +276,9 @@ class Scheduler {
       flops = flops_of(*step.program, step.outputs[0].spec.shape);
     } else if (step.rows) {
       for (const RowMember& member : step.rows->members)
-        flops += member.step.program
-                     ? flops_of(*member.step.program, step.rows->values[member.values[0]].spec.shape)
-                     : static_cast<double>(member.inputs[0].map.shape.numel());
+        flops += member.step.program ? flops_of(*member.step.program,
+                                                step.rows->values[member.values[0]].spec.shape)
+                                     : static_cast<double>(member.inputs[0].map.shape.numel());
     } else if (row.kind == OpKind::product) {
       const Shape& a = step.inputs[0].map.shape;
       flops = 2.0 * static_cast<double>(step.outputs[0].spec.shape.numel()) *

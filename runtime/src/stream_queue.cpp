@@ -15,6 +15,7 @@ namespace {
 
 constinit std::atomic<StreamQueue*> started_queues{nullptr};
 thread_local StreamQueue* own_queue = nullptr;
+thread_local const StreamQueue* running_here = nullptr;  // by run_now
 
 }  // namespace
 
@@ -45,6 +46,26 @@ void StreamQueue::submit(Segment segment) {
     append(std::move(segment));
   }
   submitted_.notify_one();
+}
+
+bool StreamQueue::run_now(Segment& segment) noexcept {
+  if (is_orphaned()) return false;
+  {
+    const ForkSafeLock lock(mutex_);
+    if (!is_idle()) return false;
+    running_now_.store(fork_generation() + 1, std::memory_order_relaxed);
+  }
+  running_here = this;
+  carry_out(segment);
+  segment = {};
+  running_here = nullptr;
+  running_now_.store(0, std::memory_order_release);
+  running_now_.notify_all();
+  return true;
+}
+
+void StreamQueue::await_running_now() const noexcept {
+  while (is_running_now()) running_now_.wait(fork_generation() + 1, std::memory_order_acquire);
 }
 
 // Under the lock.
@@ -92,6 +113,7 @@ void StreamQueue::await_submission(std::uint32_t done) noexcept {
 void StreamQueue::work() noexcept {
   for (std::uint32_t done = 0;; ++done) {
     await_submission(done);
+    await_running_now();
     {
       Segment segment = take();
       carry_out(segment);
@@ -107,7 +129,8 @@ Segment StreamQueue::take() {
 }
 
 void StreamQueue::drain() noexcept {
-  if (own_queue == this || is_orphaned()) return;
+  if (own_queue == this || running_here == this || is_orphaned()) return;
+  await_running_now();
   const std::uint32_t target = submitted_.load(std::memory_order_acquire);
   for (;;) {
     const std::uint32_t done = completed_.load(std::memory_order_acquire);

@@ -24,6 +24,9 @@ class StreamQueue {
   /// Returns before the segment runs. DeviceError in the child of a fork where the thread was
   /// running before; OutOfMemoryError where no thread can be started. Appends nothing then.
   void submit(Segment segment);
+  /// Carries the segment out on the calling thread, unless something is queued or running: false
+  /// then, and in the child of a fork that has lost the thread. What is submitted meanwhile waits.
+  bool run_now(Segment& segment) noexcept;
   /// Whether the calling thread is a queue's.
   static bool is_queue_thread() noexcept;
   /// Waits until all that has been submitted is done and its runs are released. In a forked child,
@@ -34,8 +37,7 @@ class StreamQueue {
   void if_idle(F action) noexcept {
     if (is_orphaned()) return;
     const ForkSafeLock lock(mutex_);
-    if (completed_.load(std::memory_order_acquire) == submitted_.load(std::memory_order_relaxed))
-      action();
+    if (is_idle()) action();
   }
 
  protected:
@@ -57,12 +59,24 @@ class StreamQueue {
   Segment take();
   void start();
   void append(Segment&& segment);
+  /// Under the lock.
+  bool is_idle() const noexcept {
+    return completed_.load(std::memory_order_acquire) ==
+               submitted_.load(std::memory_order_relaxed) &&
+           !is_running_now();
+  }
+  bool is_running_now() const noexcept {
+    return running_now_.load(std::memory_order_acquire) == fork_generation() + 1;
+  }
+  void await_running_now() const noexcept;
   bool is_orphaned() const noexcept;
 
   const std::string name_;
   ForkSafeMutex mutex_;
   std::vector<Segment> ring_;  // a power of two
   std::atomic<std::uint32_t> submitted_{0}, completed_{0};
+  // While a thread carries a segment out by `run_now`: of which process, plus one; else 0.
+  std::atomic<std::uint32_t> running_now_{0};
   std::uint32_t taken_ = 0;
   std::atomic<bool> started_{false};
   std::atomic<std::uint32_t> generation_{0};

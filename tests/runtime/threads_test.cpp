@@ -12,6 +12,7 @@
 #include <thread>
 #include <vector>
 
+#include <weft/graph/detail/node.h>
 #include <weft/runtime/counters.h>
 #include <weft/runtime/memory.h>
 #include <weft/runtime/sim.h>
@@ -58,6 +59,35 @@ TEST_CASE("threads: recording and evaluating from four at once", "[threads]") {
       if (i % 5 == 0) flush();
       if (more.to_vector<float>()[2] != 4.0f * float(t + 2)) ++wrong;
     }
+  });
+  CHECK(failed == 0);
+  CHECK(wrong == 0);
+}
+
+TEST_CASE("threads: what takes microseconds is done where it is evaluated, in order", "[threads]") {
+  synchronize(Device::cpu());
+  const Tensor x = tensor({1.0f, 2.0f});
+  for (int i = 0; i < 100; ++i) {
+    const Tensor y = x * 2.0f + float(i);
+    eval(y);
+    const detail::Node* node = y.ref().node;
+    REQUIRE((!node->completion || node->completion->has_ended()));
+    CHECK(y[1].item<float>() == 4.0f + float(i));
+  }
+  // Behind longer work it waits for its turn, whoever has started that.
+  std::atomic<int> wrong{0};
+  const int failed = on_threads(4, [&](int t) {
+    Variable total = variable(zeros({}));
+    for (int i = 0; i < rounds / 4; ++i) {
+      const Tensor large = full({t == 0 ? 300'000 : 3}, 1.0f) * float(i);
+      eval(large);
+      const Tensor last = large[-1] + 1.0f;
+      total += last;
+      eval(last, total);
+      if (last.item<float>() != float(i + 1)) ++wrong;
+    }
+    const int n = rounds / 4;
+    if (total.item<float>() != float(n * (n + 1) / 2)) ++wrong;
   });
   CHECK(failed == 0);
   CHECK(wrong == 0);

@@ -66,6 +66,8 @@ class CpuBackend final : public Backend {
 
   void submit(Device, StreamKind, Segment segment) override { queue_.submit(std::move(segment)); }
 
+  bool run_now(Device, Segment& segment) noexcept override { return queue_.run_now(segment); }
+
   void* host_address(Device, std::uintptr_t address) const override {
     return reinterpret_cast<void*>(address);
   }
