@@ -1,92 +1,11 @@
 // Reductions of one chunk and of columns. Floating sums and products follow the one tree; the
 // other reductions give the same bits in any order.
-#include "isa.h"
+#include "reductions.h"
 
 namespace weft::detail {
 namespace {
 
-// ---- the operations: identity, lift of an element, combination
-
-struct Sum {
-  template <class T> struct Accumulator { using type = T; };
-  static float identity(float) { return -0.0f; }
-  static double identity(double) { return -0.0; }
-  static wf_i64 identity(wf_i64) { return 0; }
-  template <class A, class T> static A lift(T x) { return static_cast<A>(x); }
-  template <class A> static A apply(A a, A b) { return wf_add(a, b); }
-};
-struct Prod {
-  template <class T> struct Accumulator { using type = T; };
-  template <class T> static T identity(T) { return T(1); }
-  template <class A, class T> static A lift(T x) { return static_cast<A>(x); }
-  template <class A> static A apply(A a, A b) { return wf_mul(a, b); }
-};
-template <> struct Sum::Accumulator<wf_i32> { using type = wf_i64; };
-template <> struct Prod::Accumulator<wf_i32> { using type = wf_i64; };
-
-// The greater and the lesser in any order: one NaN whatever the NaNs, and +0 greater than -0. Of
-// two equal operands p is the one and q the other, so that their bits joined are the right zero.
-#define WEFT_EXTREMES(T, nan)                                                         \
-  inline T greater(T a, T b) {                                                        \
-    const T p = a > b ? a : b, q = b > a ? b : a;                                     \
-    return __builtin_isunordered(a, b) ? nan : wf_from_bits(wf_bits(p) & wf_bits(q)); \
-  }                                                                                   \
-  inline T lesser(T a, T b) {                                                         \
-    const T p = a < b ? a : b, q = b < a ? b : a;                                     \
-    return __builtin_isunordered(a, b) ? nan : wf_from_bits(wf_bits(p) | wf_bits(q)); \
-  }
-WEFT_EXTREMES(float, WF_NAN_F)
-WEFT_EXTREMES(double, WF_NAN_D)
-#undef WEFT_EXTREMES
-inline wf_i32 greater(wf_i32 a, wf_i32 b) { return a > b ? a : b; }
-inline wf_i64 greater(wf_i64 a, wf_i64 b) { return a > b ? a : b; }
-inline wf_i32 lesser(wf_i32 a, wf_i32 b) { return a < b ? a : b; }
-inline wf_i64 lesser(wf_i64 a, wf_i64 b) { return a < b ? a : b; }
-
-struct Max {
-  template <class T> struct Accumulator { using type = T; };
-  static float identity(float) { return -WF_INF_F; }
-  static double identity(double) { return -WF_INF_D; }
-  static wf_i32 identity(wf_i32) { return -2147483647 - 1; }
-  static wf_i64 identity(wf_i64) { return -0x7fffffffffffffffll - 1; }
-  template <class A> static A lift(A x) { return x; }
-  template <class A> static A apply(A a, A b) { return greater(a, b); }
-};
-struct Min {
-  template <class T> struct Accumulator { using type = T; };
-  static float identity(float) { return WF_INF_F; }
-  static double identity(double) { return WF_INF_D; }
-  static wf_i32 identity(wf_i32) { return 2147483647; }
-  static wf_i64 identity(wf_i64) { return 0x7fffffffffffffffll; }
-  template <class A> static A lift(A x) { return x; }
-  template <class A> static A apply(A a, A b) { return lesser(a, b); }
-};
-struct Any {
-  template <class T> struct Accumulator { using type = wf_i32; };
-  static wf_i32 identity(wf_i32) { return 0; }
-  template <class A, class T> static A lift(T x) { return x != T(0) ? 1 : 0; }
-  static wf_i32 apply(wf_i32 a, wf_i32 b) { return a | b; }
-};
-struct All {
-  template <class T> struct Accumulator { using type = wf_i32; };
-  static wf_i32 identity(wf_i32) { return 1; }
-  template <class A, class T> static A lift(T x) { return x != T(0) ? 1 : 0; }
-  static wf_i32 apply(wf_i32 a, wf_i32 b) { return a & b; }
-};
-
-template <class Op, class T>
-using AccumulatorOf = typename Op::template Accumulator<T>::type;
-
 // ---- floating sums and products
-
-// a[0] ⊕ ... by halving, `count` a power of two.
-template <class Op, class T>
-__attribute__((noinline)) T halve(T* a, int count) {
-  for (int h = count / 2; h > 0; h /= 2)
-    WEFT_EACH
-    for (int l = 0; l < h; ++l) a[l] = Op::apply(a[l], a[l + h]);
-  return a[0];
-}
 
 // The first three halvings of lane_count lanes at once, in registers, and the others.
 template <class Op, class T>
@@ -95,10 +14,10 @@ __attribute__((noinline)) T halve_lanes(const T* lane) {
   T a[n];
   WEFT_EACH
   for (int l = 0; l < n; ++l)
-    a[l] = Op::apply(Op::apply(Op::apply(lane[l], lane[l + 4 * n]),
-                               Op::apply(lane[l + 2 * n], lane[l + 6 * n])),
-                     Op::apply(Op::apply(lane[l + n], lane[l + 5 * n]),
-                               Op::apply(lane[l + 3 * n], lane[l + 7 * n])));
+    a[l] = Op::apply(
+        Op::apply(Op::apply(lane[l], lane[l + 4 * n]), Op::apply(lane[l + 2 * n], lane[l + 6 * n])),
+        Op::apply(Op::apply(lane[l + n], lane[l + 5 * n]),
+                  Op::apply(lane[l + 3 * n], lane[l + 7 * n])));
   return halve<Op>(a, n);
 }
 
@@ -166,30 +85,6 @@ void chunk_tree(void* result, const void* px, int64_t n) {
     for (int64_t l = n; l < count; ++l) lane[l] = Op::identity(T());
   }
   *r = count == lane_count ? halve_lanes<Op>(lane) : halve<Op>(lane, count);
-}
-
-// ---- reductions whose order does not matter
-
-constexpr int fold_width = 64;  // a few accumulators of the widest vectors
-
-template <class Op, class T>
-__attribute__((noinline)) AccumulatorOf<Op, T> any_order(const T* x, int64_t n) {
-  using A = AccumulatorOf<Op, T>;
-  A a[fold_width];
-  for (int j = 0; j < fold_width; ++j) a[j] = Op::identity(A());
-  int64_t i = 0;
-  for (; i + fold_width <= n; i += fold_width) {
-    WEFT_EACH
-    for (int j = 0; j < fold_width; ++j) a[j] = Op::apply(a[j], Op::template lift<A>(x[i + j]));
-  }
-  WEFT_EACH
-  for (int64_t j = 0; j < n - i; ++j) a[j] = Op::apply(a[j], Op::template lift<A>(x[i + j]));
-  return halve<Op>(a, fold_width);
-}
-
-template <class Op, class T>
-void chunk_any_order(void* result, const void* x, int64_t n) {
-  *static_cast<AccumulatorOf<Op, T>*>(result) = any_order<Op>(static_cast<const T*>(x), n);
 }
 
 // ---- columns
@@ -290,7 +185,7 @@ template <bool greatest, class T>
 void arg_chunk(void* pbest, int64_t* index, const void* px, int64_t n, int64_t base) {
   const T* x = static_cast<const T*>(px);
   T& best = *static_cast<T*>(pbest);
-  const T m = greatest ? any_order<Max>(x, n) : any_order<Min>(x, n);
+  const T m = greatest ? reduce_any_order<Max>(x, n) : reduce_any_order<Min>(x, n);
   if (base != 0 && !is_better<greatest>(m, best)) return;
   best = m;
   *index = base + (is_nan(m) ? find<true>(x, n, m) : find<false>(x, n, m));
