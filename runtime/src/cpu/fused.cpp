@@ -9,18 +9,19 @@
 namespace weft::detail {
 
 namespace {
-constexpr std::int64_t chunk_elements = 16 * 1024;
-constexpr std::int64_t parallel_work = 1 << 20;  // elements × instructions
+constexpr std::int64_t most_chunk_blocks = 16 * 1024 / block_size, least_chunk_blocks = 8;
+// Additions that are worth a second thread's while: about 6 us.
+constexpr double parallel_flops = 100'000;
 }  // namespace
 
 void FusedCall::run() const {
-  const auto work = numel_ * static_cast<std::int64_t>(program_.code.size());
   const std::int64_t blocks = (numel_ + block_size - 1) / block_size;
-  constexpr std::int64_t chunk = chunk_elements / block_size;
-  if (numel_ < parallel_elements && (work < parallel_work || blocks < 2 * chunk)) {
+  if (static_cast<double>(numel_) * flops_ < parallel_flops && numel_ < parallel_elements) {
     run_blocks(0, blocks);
     return;
   }
+  const std::int64_t chunk =
+      std::clamp(blocks / (4 * thread_count()), least_chunk_blocks, most_chunk_blocks);
   parallel_for((blocks + chunk - 1) / chunk,
                [&](std::int64_t i) { run_blocks(i * chunk, std::min(blocks, (i + 1) * chunk)); });
 }

@@ -83,6 +83,7 @@ class FusedCall {
   char* constants_;
   int direct_count_ = 0, gathered_count_ = 0, fixed_count_ = 0;
   bool any_streamed_ = false;
+  float flops_ = 0;  // of one element
   int rank_ = 0;
   std::int64_t extents_[max_rank];
   std::size_t block_stride_ = block_size * 4;

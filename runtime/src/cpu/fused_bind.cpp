@@ -136,6 +136,7 @@ void FusedCall::bind_code() {
     const int from = index_of(code.from);
     step->run = code.kind == Instruction::Kind::cast ? kernels().cast[from][index_of(code.dtype)]
                                                      : function_of(code.op, from);
+    flops_ += code.kind == Instruction::Kind::cast ? 1.0f : info(code.op).flops;
     step->result = code.result;
     std::copy_n(code.operands, 3, step->operands);
     if (class_size(compute_class(code.dtype)) == 8) block_stride_ = block_bytes;
