@@ -8,6 +8,8 @@ namespace weft {
 namespace detail {
 namespace {
 
+constexpr Composite one_hot_called{"one_hot", "label", "classes"};
+
 /// Whether the column is at most (or at least) the row + k, of the last two axes.
 Tensor triangle(const char* op, const TensorArg& x, std::int64_t k, bool is_lower) {
   const Where at = x.at();
@@ -101,6 +103,7 @@ Tensor diag(const TensorArg& x, std::int64_t offset) {
 }
 
 Tensor one_hot(const TensorArg& labels, std::int64_t classes) {
+  const Within within(one_hot_called);
   const Where at = labels.at();
   const Spec spec = spec_of(labels, "one_hot");
   check_index("one_hot", labels, at);
@@ -129,6 +132,7 @@ Tensor one_hot(const TensorArg& labels, std::int64_t classes) {
 }
 
 Tensor trace(const TensorArg& x) {
+  const Within within(composite<"trace">);
   if (spec_of(x, "trace").shape.ndim() != 2)
     fail<ShapeError>(x.at(), "trace: takes a matrix: " + describe(x.ref()) +
                                  "; of more axes use sum of diagonal");

@@ -189,6 +189,7 @@ Tensor scatter_add(const TensorArg& x, std::int64_t axis, const TensorArg& index
 }
 
 Tensor index_select(const TensorArg& x, std::int64_t axis, const TensorArg& index) {
+  const Within within(composite<"index_select">);
   const Where at = x.at();
   const Spec spec = spec_of(x, "index_select"), picks = spec_of(index, "index_select");
   check_index("index_select", index, at);
@@ -239,6 +240,7 @@ std::pair<Tensor, Tensor> topk(const TensorArg& x, std::int64_t k, std::int64_t 
 }
 
 Tensor masked_fill(const TensorArg& x, const TensorArg& mask, const Operand& value) {
+  const Within within(composite<"masked_fill">);
   const Where at = x.at();
   const Spec spec = spec_of(x, "masked_fill"), chosen = spec_of(mask, "masked_fill");
   if (chosen.dtype != DType::bool_)
@@ -255,6 +257,7 @@ Tensor masked_fill(const TensorArg& x, const TensorArg& mask, const Operand& val
 }
 
 Tensor clamp(const TensorArg& x, const OptionalOperand& low, const OptionalOperand& high) {
+  const Within within(composite<"clamp">);
   const Where at = x.at();
   defined(x, "clamp");
   if (!low.operand() && !high.operand())

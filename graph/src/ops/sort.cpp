@@ -128,6 +128,7 @@ Tensor msort(const TensorArg& x) { return sorted("msort", x, 0, false).first; }
 
 std::pair<Tensor, Tensor> kthvalue(const TensorArg& x, std::int64_t k, std::int64_t axis,
                                    bool keep) {
+  const Within within(composite<"kthvalue">);
   const Where at = x.at();
   const Shape shape = spec_of(x, "kthvalue").shape;
   const int along = wrap_axis("kthvalue", axis, shape.ndim(), at);
@@ -142,6 +143,7 @@ std::pair<Tensor, Tensor> kthvalue(const TensorArg& x, std::int64_t k, std::int6
 }
 
 std::pair<Tensor, Tensor> median(const TensorArg& x, std::int64_t axis, bool keep) {
+  const Within within(composite<"median">);
   const Where at = x.at();
   const Spec spec = spec_of(x, "median");
   const int along = wrap_axis("median", axis, spec.shape.ndim(), at);
@@ -187,6 +189,7 @@ Tensor bucketize(const TensorArg& x, const TensorArg& boundaries, bool right) {
 }
 
 Tensor isin(const TensorArg& x, const TensorArg& elements) {
+  const Within within(composite<"isin">);
   const Where at = x.at();
   const Shape shape = spec_of(x, "isin").shape;
   const std::int64_t count = spec_of(elements, "isin").shape.numel();
@@ -198,8 +201,8 @@ Tensor isin(const TensorArg& x, const TensorArg& elements) {
   const Tensor data = tensor_of(x);
   const Tensor set = sorted("isin", {reshape({tensor_of(elements), at}, {-1}), at}, 0, false).first;
   const Tensor place = search("isin", {set, at}, {data, at}, false, at);
-  const Tensor within = reshape({minimum({place, at}, {count - 1, at}), at}, {-1});
-  const Tensor found = gather({set, at}, 0, {within, at});
+  const Tensor nearest = reshape({minimum({place, at}, {count - 1, at}), at}, {-1});
+  const Tensor found = gather({set, at}, 0, {nearest, at});
   return eq({reshape({found, at}, Dims(shape, at)), at}, {data, at});
 }
 
