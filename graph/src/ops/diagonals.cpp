@@ -80,7 +80,7 @@ Tensor diag_embed(const TensorArg& x, std::int64_t offset, std::int64_t axis1, s
   const std::int64_t shift = offset < 0 ? -offset : offset;
   Shape shape = spec.shape;
   std::int64_t& extent = shape[static_cast<std::size_t>(last)];
-  if (__builtin_add_overflow(extent, shift, &extent)) extent = -1;
+  extent = sum_of_extents("diag_embed", x, extent, shift);
   const std::int64_t size = extent;
   shape.push_back(size, at);
   check_size("diag_embed", shape, spec.dtype, at);

@@ -156,11 +156,7 @@ Tensor kron(const TensorArg& a, const TensorArg& b) {
     const std::int64_t m = p < 0 ? 1 : x[p], n = q < 0 ? 1 : y[q];
     for (const std::int64_t extent : {m, std::int64_t{1}}) blocks.push_back(extent);
     for (const std::int64_t extent : {std::int64_t{1}, n}) inner.push_back(extent);
-    std::int64_t extent = 0;
-    if (__builtin_mul_overflow(m, n, &extent))
-      fail<ShapeError>(at, "kron: an extent overflows 63 bits: " + both(a, b) +
-                               "; give smaller operands");
-    result.push_back(extent);
+    result.push_back(product_of_extents("kron", a, m, n));
   }
   check_size("kron", result, promoted("kron", a, b), at);
   const Tensor left = reshape(a, Dims(blocks, at)), right = reshape(b, Dims(inner, at));

@@ -61,7 +61,9 @@ Tensor from_borrowed(T* data, const Shape& shape, void (*release)(void* context)
 
 Tensor zeros(const Shape& shape, const TensorOptions& options = {}, Where at = {});
 Tensor ones(const Shape& shape, const TensorOptions& options = {}, Where at = {});
-/// The value's kind decides the dtype where the options do not, as in `tensor`.
+/// The value's kind decides the dtype where the options do not, as in `tensor`. ValueError for a
+/// number that an integer dtype does not hold: NaN, an infinity, one out of its range. Fractions are
+/// cut off, and negative integers wrap in u8. A 0-dim tensor is cast.
 Tensor full(const Shape& shape, const Operand& value, const TensorOptions& options = {});
 Tensor zeros_like(const TensorArg& x, const TensorOptions& options = {});
 Tensor ones_like(const TensorArg& x, const TensorOptions& options = {});
@@ -124,7 +126,8 @@ Tensor relu6(const TensorArg& x);
 Tensor hardsigmoid(const TensorArg& x);
 /// x * hardsigmoid(x). Howard et al., Searching for MobileNetV3, 2019.
 Tensor hardswish(const TensorArg& x);
-/// value where the bool mask is true, else x.
+/// value where the bool mask is true, else x. ValueError for a number that x's dtype does not hold,
+/// as in `full`.
 Tensor masked_fill(const TensorArg& x, const TensorArg& mask, const Operand& value);
 
 Tensor operator+(const Operand& x, const Operand& y);
