@@ -1,4 +1,6 @@
 // Orders along an axis, and searches in them.
+#include <weft/graph/custom_vjp.h>
+
 #include "lines.h"
 
 namespace weft {
@@ -170,7 +172,23 @@ Tensor median(const TensorArg& x) {
     fail<ValueError>(at, "median: no element to choose from: " + describe(x.ref()) +
                              "; there is no median of nothing");
   refuse_bools("median", x);
-  return median({reshape(x, {-1}), at}, 0).first;
+  const auto among = [](const Tensor& values) { return median(reshape(values, {-1}), 0).first; };
+  const Within within(composite<"median">);
+  const LineOf line(at);
+  if (!is_floating(spec_of(x, "median").dtype)) return among(tensor_of(x));
+  static const CustomVjp median_of_all(
+      [among](const std::vector<Tensor>& in) {
+        const Tensor value = among(in[0]);
+        return VjpResult({value}, {in[0], value});
+      },
+      [](const std::vector<Tensor>& residuals, const std::vector<Tensor>& g) {
+        const Tensor &data = residuals[0], &value = residuals[1];
+        const Tensor chosen = (data == value) | (isnan(data) & isnan(value));
+        const Tensor share = g[0].to(wide(data.dtype())) / sum(chosen);
+        return std::vector<Tensor>{where(chosen, share.to(data.dtype()), 0)};
+      },
+      {.name = "median"}, at);
+  return median_of_all(TensorList({x}, at))[0];
 }
 
 Tensor searchsorted(const TensorArg& line, const TensorArg& values, bool right) {

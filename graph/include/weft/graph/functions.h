@@ -179,9 +179,13 @@ bool allclose(const TensorArg& x, const TensorArg& y, double relative = 1e-5,
 
 // ---- reductions: over the given axes, or all ------------------------------------------------------
 // Of nothing: sum 0, prod 1, any false, all true, mean NaN, logsumexp -inf; the others throw
-// ValueError unless the output is empty too.
+// ValueError unless the output is empty too. Of amax, amin, max and min, equal ones share the
+// gradient evenly; where one is NaN it is NaN.
 
 Tensor sum(const TensorArg& x, const Dims& axes = {}, bool keep = false);
+/// Its gradient is the product over the element, and where the product is 0, not finite or
+/// subnormal, that of those before the element times that of those behind it: wrong only where one
+/// of these two leaves the range and their product does not.
 Tensor prod(const TensorArg& x, const Dims& axes = {}, bool keep = false);
 /// DTypeError for integers and bools, as their mean has no dtype of theirs.
 Tensor mean(const TensorArg& x, const Dims& axes = {}, bool keep = false);
