@@ -79,6 +79,10 @@ class Translation {
       if (!is_first && !is_second) fail_text("nothing may be assigned");
       if (is_first) ++i;
     }
+    if (text.find("<<") != text.npos || text.find(">>") != text.npos)
+      fail_text(
+          "shifts by the width or more have no value: use wf_shl(x, y) and wf_shr(x, y), which "
+          "are defined, instead of << and >>");
     // Elements past a tensor's end are computed as well, from zeros.
     if (is_of_integers(text_.options.rule) && text.find_first_of("/%") != text.npos)
       fail_text("integers divided by 0 trap: use floor_divide(x, y) and remainder(x, y), which are "

@@ -9,6 +9,8 @@ namespace weft::detail {
 namespace {
 
 constexpr std::uint32_t default_threads = 256, most_threads = 1024;
+// Of every GPU since compute capability 3.0.
+constexpr std::uint32_t most_grid[] = {0x7fffffff, 65535, 65535}, most_block[] = {1024, 1024, 64};
 
 std::vector<TensorSpec> specs_of(const std::vector<KernelOperand>& operands) {
   std::vector<TensorSpec> specs;
@@ -97,16 +99,26 @@ class OwnKernel {
     if (kernel_.shape) {
       shape = kernel_.shape(inputs_, outputs_);
     } else {
+      const std::int64_t blocks = ceil_div(step_.outputs[0].numel(), default_threads);
+      if (blocks > most_grid[0])
+        fail_launch("output 0 has too many elements for a thread each; define .shape");
       shape.block[0] = default_threads;
-      shape.grid[0] = static_cast<std::uint32_t>(
-          std::max<std::int64_t>(1, ceil_div(step_.outputs[0].numel(), default_threads)));
+      shape.grid[0] = static_cast<std::uint32_t>(std::max<std::int64_t>(1, blocks));
     }
     std::uint64_t threads = 1;
     for (int d = 0; d < 3; ++d) {
       if (shape.grid[d] == 0 || shape.block[d] == 0)
         fail_launch("its launch shape has an extent of 0");
+      if (shape.grid[d] > most_grid[d] || shape.block[d] > most_block[d])
+        fail_launch("axis " + std::to_string(d) + " of its launch shape has " +
+                    std::to_string(shape.grid[d]) + " blocks of " + std::to_string(shape.block[d]) +
+                    " threads; " + std::to_string(most_grid[d]) + " and " +
+                    std::to_string(most_block[d]) + " are the most");
       threads *= shape.block[d];
     }
+    if (shape.shared_bytes > gpu_.shared_bytes)
+      fail_launch("its blocks have " + std::to_string(shape.shared_bytes) +
+                  " bytes of shared memory; " + std::to_string(gpu_.shared_bytes) + " is the most");
     if (threads > most_threads)
       fail_launch("its blocks have " + std::to_string(threads) + " threads; " +
                   std::to_string(most_threads) + " is the most");

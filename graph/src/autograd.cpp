@@ -32,10 +32,7 @@ class GradientRecording {
   /// Where and under what name the gradient of `node` runs. Only where its inputs live elsewhere
   /// must the device be said: the gradient's operands would be a mix.
   void enter(const Node* node, std::span<const WalkedInput> inputs) {
-    ambient().scope = ambient().anomalies == Anomalies::none
-                          ? node->scope
-                          : scope_of_gradient(node->scope, info(node->op).name.data(),
-                                              node->where());
+    ambient().scope = scope_of(node);
     bool mixed = node->device.kind() == DeviceKind::automatic;
     if (info(node->op).kind != OpKind::transfer)
       for (const WalkedInput& input : inputs)
@@ -49,6 +46,17 @@ class GradientRecording {
   }
 
  private:
+  /// What is recorded for a gradient belongs to the function that the forward op was recorded by,
+  /// or to that op: where a forward op is not evaluated, its gradient finds the bad index.
+  static const ScopeName* scope_of(const Node* node) {
+    const bool looks = ambient().anomalies != Anomalies::none;
+    const ScopeName* scope = node->scope;
+    if (looks) scope = scope_of_gradient(scope, info(node->op).name.data(), node->where());
+    if ((!scope || !scope->composite) && (looks || info(node->op).kind == OpKind::index))
+      scope = scope_within(scope, as_composite(node->op));
+    return scope;
+  }
+
   LineOf line_;
   Ambient saved_;  // restored before the line
 };

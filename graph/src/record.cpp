@@ -9,6 +9,7 @@
 #include <weft/graph/detail/evaluator.h>
 #include <weft/graph/scope.h>
 
+#include "ops/rules.h"
 #include "pending.h"
 
 namespace weft::detail {
@@ -180,6 +181,8 @@ Tensor record_number(const Operand& number, DType dtype, Device device) {
 
 Tensor record_cast(Ref x, DType dtype, Where at) {
   if (x.node->dtype_of(x.output) == dtype) return Tensor(Handle(x));
+  if (size_of(dtype) > size_of(x.node->dtype_of(x.output)))
+    check_size("cast", x.node->shape(x.output), dtype, at);
   const Device device = ambient().on_set ? ambient().on : x.node->device;
   return record_structured(OpId::cast, std::span(&x, 1), {}, {x.node->shape(x.output), dtype},
                            device, at);
@@ -341,11 +344,17 @@ Tensor record_pointwise(OpId op, std::span<const Operand> operands) {
       same_dtype && tensor_count == operands.size() && keeps_dtype(row.rule, first_dtype)
           ? PointwiseTypes{first_dtype, first_dtype}
           : pointwise_types(row, operands);
+  if (!one_shape) check_size(row.name.data(), shape, types.result, at);
   // All bits of a bool are one: flipping them is its negation.
   if (row.rule == DTypeRule::integral && operands.size() == 1 && types.operand == DType::bool_ &&
       !registered(op))
     return record_pointwise(OpId::logical_not, operands);
   const Device device = common_device(row.name.data(), {tensors, tensor_count}, at);
+
+  // A number that is picked is data; one that is computed with wraps, as values do.
+  if (row.rule == DTypeRule::select)
+    for (const Operand& operand : operands)
+      if (operand.is_number()) check_number(row.name.data(), operand, types.operand, at);
 
   // Conversions and numbers are recorded first; they live until the node counts its edges.
   Tensor made[most_operands];

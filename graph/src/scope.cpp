@@ -41,8 +41,42 @@ const ScopeName* scope_of_gradient(const ScopeName* scope, const char* op, Where
   static auto* names = new std::map<Key, ScopeName>;
   const std::lock_guard lock(mutex);
   const Key key{scope, op, at.file(), at.line()};
-  const char* text = scope ? scope->text : "";
-  return &names->try_emplace(key, ScopeName{text, op, at}).first->second;
+  const ScopeName name{scope ? scope->text : "", scope ? scope->composite : nullptr, op, at};
+  return &names->try_emplace(key, name).first->second;
+}
+
+const ScopeName* scope_within(const ScopeName* scope, const Composite* composite) {
+  static std::mutex mutex;
+  using Key = std::pair<const ScopeName*, const Composite*>;
+  static auto* names = new std::map<Key, ScopeName>;
+  const std::lock_guard lock(mutex);
+  ScopeName name = scope ? *scope : ScopeName{""};
+  name.composite = composite;
+  return &names->try_emplace({scope, composite}, name).first->second;
+}
+
+Within::Within(const Composite& composite) noexcept : previous_(ambient().scope) {
+  if (previous_ && previous_->composite) return;
+  // A loop calls the same few functions in the same few scopes: no lock for those. Too large for
+  // the memory that `fast` ones take.
+  struct Known {
+    const ScopeName* scope;
+    const Composite* composite;
+    const ScopeName* name;
+  };
+  constexpr std::size_t known_count = 32;
+  static thread_local constinit Known known[known_count] = {};
+  const auto hash = reinterpret_cast<std::uintptr_t>(&composite) / alignof(Composite) * 7 +
+                    reinterpret_cast<std::uintptr_t>(previous_) / alignof(ScopeName);
+  Known& place = known[hash % known_count];
+  if (!place.name || place.scope != previous_ || place.composite != &composite) {
+    try {
+      place = {previous_, &composite, scope_within(previous_, &composite)};
+    } catch (...) {
+      return;  // without memory: an error that names the inner op is better than none
+    }
+  }
+  ambient().scope = place.name;
 }
 
 }  // namespace detail

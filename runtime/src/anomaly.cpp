@@ -96,17 +96,25 @@ std::string operands_text(Evaluator& engine, const Watched& op, Anomalies wanted
   return text + origins;
 }
 
+/// The op whose gradient it is, as errors call it.
+std::string forward_name(const ScopeName& scope) {
+  const std::string op = scope.forward_op;
+  return scope.composite && scope.composite->name != op
+             ? std::string(scope.composite->name) + " (" + op + ")"
+             : op;
+}
+
 [[noreturn]] void fail_anomaly(Evaluator& engine, const Watched& op, std::uint32_t output,
                                const std::string& found, Anomalies wanted, Where at) {
   const Node* node = op.node.ref().node;
   const ScopeName* scope = node->scope;
-  std::string text(info(node->op).name);
-  if (scope && *scope->text) text += std::string(" in scope ") + scope->text;
   const bool is_gradient = scope && scope->forward_op;
+  const ScopeName plain{scope ? scope->text : ""};
+  std::string text = called(node->op, is_gradient ? &plain : scope);
   text += is_gradient ? ": its part of a gradient, " : ": its value, ";
   text += describe({op.node.ref().node, output}) + ", has " + found;
   if (is_gradient)
-    text += std::string("; it belongs to the gradient of ") + scope->forward_op + ", recorded at " +
+    text += "; it belongs to the gradient of " + forward_name(*scope) + ", recorded at " +
             scope->forward_at.file() + ":" + std::to_string(scope->forward_at.line());
   fail<ValueError>(node->where(), text + operands_text(engine, op, wanted, at) +
                                       ". Found by DetectAnomaly, as the first");

@@ -213,21 +213,42 @@ const Provenance* Run::provenance_of(std::uint32_t number) const noexcept {
   return &provenance[place];
 }
 
+std::string called(OpId op, const ScopeName* scope) {
+  std::string text(info(op).name);
+  if (!scope) return text;
+  if (scope->composite && scope->composite->name != text)
+    text = std::string(scope->composite->name) + " (" + text + ")";
+  return *scope->text ? text + " in scope " + scope->text : text;
+}
+
+namespace {
+
+/// "label 7 is outside 5 classes; give 0 to 4".
+std::string out_of_range(const Composite& what, std::int64_t index, std::int64_t count) {
+  const std::string number = std::to_string(count), last = std::to_string(count - 1);
+  const std::string first = what.counts_back ? std::to_string(-count) : "0";
+  return std::string(what.index) + " " + std::to_string(index) + " is outside " +
+         (what.places ? number + " " + what.places : "an axis of extent " + number) +
+         (count > 0 ? "; give one from " + first + " to " + last : "; there is none to give");
+}
+
+}  // namespace
+
 std::exception_ptr Run::located_failure() const {
   const std::uint32_t number = error.step.load(std::memory_order_acquire) - 1;
   const FrozenStep& step = plan_->steps[number];
   Where at = Where::of("?", 0);
-  std::string scope;
+  const ScopeName* scope = nullptr;
   if (const Provenance* from = provenance_of(number)) {
     at = Where::of(from->file, from->line);
-    if (from->scope && *from->scope->text) scope = std::string(" in scope ") + from->scope->text;
+    scope = from->scope;
   }
-  return std::make_exception_ptr(IndexError(
-      std::string(info(step.op).name) + scope + ": index " + std::to_string(error.index.load()) +
-          " is outside an axis of extent " + std::to_string(error.limit.load()) +
-          "; indices are from 0 to the extent less 1. What depends on it was not "
-          "computed, and no Variable has changed",
-      at));
+  const Composite what = scope && scope->composite ? *scope->composite : Composite{};
+  return std::make_exception_ptr(
+      IndexError(called(step.op, scope) + ": " +
+                     out_of_range(what, error.index.load(), error.limit.load()) +
+                     ". What depends on it was not computed, and no Variable has changed",
+                 at));
 }
 
 void Run::end() noexcept {

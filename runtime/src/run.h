@@ -27,6 +27,10 @@ struct Provenance {
   std::shared_ptr<const NodePayload> payload;  // of a call
 };
 
+/// What errors call an op: the function that recorded it first, as "cross_entropy (log)", and its
+/// scope, as "log in scope encoder".
+std::string called(OpId op, const ScopeName* scope);
+
 /// A Variable that the run gives a new value, and that value's number. Counts as a holder of the
 /// slot.
 class AssignedVariable {

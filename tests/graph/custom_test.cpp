@@ -176,6 +176,8 @@ TEST_CASE("custom: mistakes are told at the first use", "[custom]") {
   };
   CHECK_THROWS_AS(define("x", true), UnsupportedError);
   CHECK_THROWS_AS(define("x; x", false), ValueError);
+  CHECK_THROWS_AS(define("x << T(40)", false), ValueError);
+  CHECK_THROWS_AS(define("x >> x", false), ValueError);
   CHECK_THROWS_AS(define("x[0]", false), ValueError);
   CHECK_THROWS_AS(define("exp", false), ValueError);
   CHECK_THROWS_AS(define("wf_no_such(x)", false), ValueError);

@@ -1,4 +1,6 @@
 // Gradients of the structured ops, first and second order, against finite differences.
+#include <limits>
+
 #include <weft/graph/scope.h>
 
 #include "gradcheck.h"
@@ -12,6 +14,8 @@ namespace {
 using Inputs = std::vector<Tensor>;
 
 Tensor x234() { return varied({2, 3, 4}, 1); }
+
+constexpr double infinity = std::numeric_limits<double>::infinity();
 
 }  // namespace
 
@@ -71,6 +75,52 @@ TEST_CASE("gradient of a product with zeros") {
   const Function all = [](const Inputs& in) { return prod(in[0]); };
   CHECK(second_order_fault(all, {of({2, 0, 3, 4, -1}, {5})}) == "");
   CHECK(second_order_fault(all, {of({7}, {1})}) == "");
+}
+
+TEST_CASE("gradient of a product that has left the range, where it has not") {
+  const auto slopes = [](std::vector<double> data, DType dtype) {
+    const Tensor x = from_vector(data).to(dtype);
+    return values(grad(prod(x), x));
+  };
+  CHECK(slopes({1e200, 1e200}, f64) == Values{1e200, 1e200});
+  CHECK(slopes({1e-200, -1e-200}, f64) == Values{-1e-200, 1e-200});
+  CHECK(slopes({1e-160, 1e-155}, f64) == Values{1e-155, 1e-160});  // a subnormal product
+  CHECK(slopes({0x1p100, 0x1p100, -1}, f32) == Values{-0x1p100, -0x1p100, infinity});
+  CHECK(slopes({300, 300}, f16) == Values{300, 300});
+  CHECK(slopes({0x1p-14, 0x1p-8}, f16) == Values{0x1p-8, 0x1p-14});
+  CHECK(slopes({infinity, 2}, f32) == Values{2, infinity});
+  const Values with_nan = slopes({std::nan(""), 2, 3}, f64);
+  CHECK(with_nan[0] == 6);
+  CHECK(std::isnan(with_nan[1]));
+  CHECK(std::isnan(with_nan[2]));
+  // Rows by themselves, and second derivatives.
+  const Function f = [](const Inputs& in) { return prod(in[0] * in[1], {0, 2}); };
+  CHECK(second_order_fault(f, {x234(), varied({1, 3, 1}, 4)}) == "");
+  const Tensor x = of({1e200, 1e200, 2, 4}, {2, 2});
+  const auto first = [&] { return grad(sum(prod(x, 1)), x); };
+  CHECK(values(first()) == Values{1e200, 1e200, 4, 2});
+  CHECK(values(grad(sum(first()), x)) == Values{1, 1, 1, 1});
+}
+
+TEST_CASE("gradient of the median: even among equal ones of all, of an axis to the one chosen") {
+  const auto slopes = [](const Values& data, bool along_axis) {
+    const Tensor x = of(data);
+    return values(grad(along_axis ? median(x, 0).first : median(x), x));
+  };
+  const double third = 1.0 / 3, no_number = std::nan("");
+  CHECK(slopes({1, 2, 2, 2, 5}, false) == Values{0, third, third, third, 0});
+  CHECK(slopes({5, 1, 1, 5}, false) == Values{0, 0.5, 0.5, 0});
+  CHECK(slopes({no_number, 1, no_number}, false) == Values{0.5, 0, 0.5});
+  CHECK(slopes({infinity, infinity, 1}, false) == Values{0.5, 0.5, 0});
+  CHECK(slopes({1, 2, 2, 2, 5}, true) == Values{0, 0, 1, 0, 0});
+  CHECK(slopes({1, 1, 5, 5}, true) == Values{0, 1, 0, 0});
+  const Tensor halves = ones({2, 3}, {.dtype = f16});
+  CHECK(grad(median(halves), halves).dtype() == f16);
+  const Function f = [](const Inputs& in) { return square(median(in[0])) + median(in[0] * in[1]); };
+  CHECK(second_order_fault(f, {x234(), varied({2, 3, 4}, 2)}) == "");
+  const Variable w = variable(of({3, 1, 3, 3}, {2, 2}));
+  median(w).backward();
+  CHECK(values(w.grad()) == Values{third, 0, third, third});
 }
 
 TEST_CASE("a NaN maximum has a NaN gradient") {

@@ -43,6 +43,34 @@ TEST_CASE("limits: arguments beyond all sizes are refused where they are given")
   REFUSED(ShapeError, "host_callback", host_callback(nothing, {two}, {{{most, 2}, f32}}));
 }
 
+TEST_CASE("limits: an extent that overflows is too large, and not negative") {
+  const Tensor two = arange(2), long_bool = expand(two[0] > 0, {most / 2});
+  const std::string big = "the size overflows 63 bits";
+  REFUSED(ShapeError, big, repeat_interleave(two, most));
+  REFUSED(ShapeError, big, repeat_interleave(ones({3, 2}), most / 2, 0));
+  REFUSED(ShapeError, big, repeat(two, {most}));
+  REFUSED(ShapeError, big, tile(two, {3, most / 2}));
+  REFUSED(ShapeError, big, pad(two, {most, 0}));
+  REFUSED(ShapeError, big, pad(two, {most / 2 + 1, most / 2 + 1}));
+  REFUSED(ShapeError, big, pad(two, {0, most}, {.mode = PadMode::replicate}));
+  REFUSED(ShapeError, big, diag(two, most));
+  REFUSED(ShapeError, big, diag_embed(two, std::numeric_limits<std::int64_t>::min()));
+  REFUSED(ShapeError, big, kron(long_bool, ones({4}, {.dtype = u8})));
+  REFUSED(ShapeError, big, cat({long_bool, long_bool, long_bool}));
+  REFUSED(ShapeError, big, stack(std::vector<Tensor>(3, long_bool)));
+  REFUSED(ShapeError, big, arange(most));
+  REFUSED(ShapeError, big, linspace(0, 1, most));
+  REFUSED(ShapeError, big, one_hot(zeros({1 << 20}, {.dtype = i64}), std::int64_t{1} << 50));
+  // Of operands that are small enough, by broadcasting or by a wider dtype.
+  const Tensor row = expand(two[0], {std::int64_t{1} << 32}), column = unsqueeze(row, 1);
+  REFUSED(ShapeError, big, row + column);
+  REFUSED(ShapeError, big, where(row > 0, column, 1));
+  REFUSED(ShapeError, big, outer(row, row));
+  REFUSED(ShapeError, big, long_bool.to(f64));
+  REFUSED(ShapeError, big, long_bool + 1.5);
+  REFUSED(ShapeError, "more is cropped than there is", pad(two, {-2, -1}));
+}
+
 TEST_CASE("limits: what a factor of 0 takes away is not looked at") {
   const Tensor bad = full({2, 2}, std::numeric_limits<double>::quiet_NaN()), one = ones({2, 2});
   CHECK(values(addmm(bad, one, one, 0, 1)) == Values{2, 2, 2, 2});

@@ -73,6 +73,31 @@ TEST_CASE("anomaly: of a gradient, the op that it belongs to", "[anomaly]") {
   CHECK_THAT(text, ContainsSubstring("anomaly_test.cpp:" + std::to_string(line)));
 }
 
+TEST_CASE("anomaly: of a function made of others, its name and the op's", "[anomaly]") {
+  const DetectAnomaly guard;
+  const double infinity = std::numeric_limits<double>::infinity();
+  const Tensor x = tensor({{infinity, 1.0}, {2.0, 3.0}}), labels = tensor({0, 1});
+  const auto said = [](const Tensor& y) { return fault([&] { y.wait(); }).first; };
+  CHECK_THAT(said(cross_entropy(x, labels)), ContainsSubstring("cross_entropy (sub): its value"));
+  CHECK_THAT(said(softmax(x, 1)), ContainsSubstring("softmax (sub): its value"));
+  CHECK_THAT(said(var(x)), ContainsSubstring("var (sub): its value"));
+  CHECK_THAT(said(mean(x - x)), ContainsSubstring("sub: its value"));  // the program's own
+  CHECK_THAT(said(nanmean(log(-abs(x)))), ContainsSubstring("log: its value"));
+  CHECK_THAT(said(einsum("ij,jk", {x, zeros({2, 2})})), ContainsSubstring("einsum (matmul): its"));
+  {
+    const Scope scope("head");
+    CHECK_THAT(said(mse_loss(x, x)), ContainsSubstring("mse_loss (sub) in scope head: its value"));
+  }
+  // Of a gradient: the function whose it is.
+  const Variable w = variable(tensor({0.0, 0.0}));
+  const Tensor total = logsumexp(log(w));
+  const auto [text, at] = fault([&] { grad(total, w).wait(); });
+  CHECK_THAT(text, ContainsSubstring("the gradient of logsumexp (exp), recorded at"));
+  const Variable v = variable(tensor({-infinity, 1.0}));
+  const auto spread = fault([&] { grad(corrcoef(stack({v, v})).sum(), v).wait(); }).first;
+  CHECK_THAT(spread, ContainsSubstring("corrcoef ("));
+}
+
 TEST_CASE("anomaly: NaN that came with the data is told as such", "[anomaly]") {
   const DetectAnomaly guard;
   const double nan = std::numeric_limits<double>::quiet_NaN();

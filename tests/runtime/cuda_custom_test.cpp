@@ -224,6 +224,24 @@ TEST_CASE("cuda kernel: mistakes", "[cuda][custom]") {
   };
   CHECK_THROWS_AS(launched({.grid = {0, 1, 1}}), ValueError);
   CHECK_THROWS_AS(launched({.block = {1024, 2, 1}}), ValueError);
+  CHECK_THROWS_AS(launched({.block = {1, 1, 65}}), ValueError);
+  CHECK_THROWS_AS(launched({.block = {1u << 31, 1u << 31, 4}}), ValueError);  // 2^64 threads
+  CHECK_THROWS_AS(launched({.grid = {1u << 31, 1, 1}}), ValueError);
+  CHECK_THROWS_AS(launched({.grid = {1, 65536, 1}}), ValueError);
+  CHECK_THROWS_AS(launched({.grid = {1, 1, 65536}}), ValueError);
+  CHECK_THROWS_AS(launched({.shared_bytes = 1u << 30}), ValueError);
+  // What a rule throws comes out of the call that plans, and nothing has changed.
+  CudaKernel throwing = saxpy();
+  bool is_bad = true;
+  throwing.shape = [&](CudaKernel::Specs, CudaKernel::Specs) {
+    if (is_bad) throw std::logic_error("no shape");
+    return KernelShape{.block = {32, 1, 1}};
+  };
+  const Tensor late = cuda_kernel_op(throwing)({a.cuda(), x.cuda(), x.cuda()})[0];
+  for (int i = 0; i < 2; ++i) CHECK_THROWS_AS(eval(late), std::logic_error);
+  CHECK(late.is_pending());
+  is_bad = false;
+  CHECK(late.to_vector<float>() == Floats{3, 6});
   CHECK_THROWS_AS(op({a.cuda(), x, x.cuda()}), DeviceError);
 }
 

@@ -61,11 +61,13 @@ Tensor product_with(const TensorArg& x, const TensorArg& weight) {
 
 Tensor linear(const TensorArg& x, const TensorArg& weight) {
   const LineOf line(x.at());
+  const detail::Within within(detail::composite<"linear">);
   return product_with(x, weight);
 }
 
 Tensor linear(const TensorArg& x, const TensorArg& weight, const TensorArg& bias) {
   const LineOf line(x.at());
+  const detail::Within within(detail::composite<"linear">);
   detail::defined(bias, "linear");
   const Tensor product = product_with(x, weight), offset = detail::as_tensor(bias);
   detail::same_device("linear", {product, offset}, x.at());

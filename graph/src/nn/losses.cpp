@@ -7,9 +7,12 @@
 
 namespace weft {
 
+using detail::Composite;
+using detail::composite;
 using detail::describe;
 using detail::fail;
 using detail::LineOf;
+using detail::Within;
 using detail::as_tensor;
 
 namespace {
@@ -22,9 +25,10 @@ struct Rows {
   Tensor weight;  // of each row, 0 where ignored; undefined: all that count are 1
 };
 
-/// In a scope of the loss's own: a label that no class has is found later, on the device.
-Tensor along_classes(const char* op, const Tensor& scores, const Rows& rows) {
-  const Scope scope(op);
+constexpr Composite cross_entropy_called{"cross_entropy", "label", "classes"};
+constexpr Composite nll_loss_called{"nll_loss", "label", "classes"};
+
+Tensor along_classes(const Tensor& scores, const Rows& rows) {
   return squeeze(gather(scores, rows.axis, unsqueeze(rows.index, rows.axis)), rows.axis);
 }
 
@@ -62,8 +66,8 @@ Tensor reduced(const Tensor& losses, const Rows& rows, Reduction reduction) {
   return sum(losses) / sum(rows.weight.defined() ? rows.weight : rows.counts);
 }
 
-Tensor negative_likelihood(const char* op, const Tensor& logs, const Rows& rows) {
-  const Tensor picked = where(rows.counts, -along_classes(op, logs, rows), 0);
+Tensor negative_likelihood(const Tensor& logs, const Rows& rows) {
+  const Tensor picked = where(rows.counts, -along_classes(logs, rows), 0);
   return rows.weight.defined() ? picked * rows.weight : picked;
 }
 
@@ -97,6 +101,7 @@ Tensor cross_entropy(const TensorArg& logits, const TensorArg& labels,
                      const CrossEntropyOptions& options) {
   const Where at = logits.at();
   const LineOf line(at);
+  const Within within(cross_entropy_called);
   const Tensor given = detail::floating_of("cross_entropy", logits), target = as_tensor(labels);
   const double smoothing = options.label_smoothing;
   if (!(smoothing >= 0 && smoothing <= 1))
@@ -112,7 +117,7 @@ Tensor cross_entropy(const TensorArg& logits, const TensorArg& labels,
   detail::same_device("cross_entropy", {given, target, options.weight}, at);
   const Rows rows = rows_of("cross_entropy", wide, target, options.weight, options.ignore_index, at);
   const Tensor logs = log_softmax(wide, rows.axis);
-  Tensor loss = reduced(negative_likelihood("cross_entropy", logs, rows), rows, options.reduction);
+  Tensor loss = reduced(negative_likelihood(logs, rows), rows, options.reduction);
   if (smoothing > 0) {
     Tensor all = logs;
     if (options.weight.defined()) {
@@ -131,22 +136,25 @@ Tensor nll_loss(const TensorArg& log_probabilities, const TensorArg& labels,
                 const NllLossOptions& options) {
   const Where at = log_probabilities.at();
   const LineOf line(at);
+  const Within within(nll_loss_called);
   const Tensor given = detail::floating_of("nll_loss", log_probabilities);
   as_tensor(labels).dtype(at);
   const Tensor wide = given.to(detail::widened(given.dtype()));
   detail::same_device("nll_loss", {given, as_tensor(labels), options.weight}, at);
   const Rows rows = rows_of("nll_loss", wide, as_tensor(labels), options.weight,
                             options.ignore_index, at);
-  return reduced(negative_likelihood("nll_loss", wide, rows), rows, options.reduction).to(given.dtype());
+  return reduced(negative_likelihood(wide, rows), rows, options.reduction).to(given.dtype());
 }
 
 namespace {
 
 /// Of two operands that broadcast: f of their difference, reduced.
 template <class F>
-Tensor difference_loss(const char* op, const TensorArg& x, const TensorArg& y,
+Tensor difference_loss(const Composite& called, const TensorArg& x, const TensorArg& y,
                        Reduction reduction, F f) {
   const LineOf line(x.at());
+  const Within within(called);
+  const char* op = called.name;
   const Tensor a = as_tensor(x), b = as_tensor(y);
   detail::defined(x, op);
   detail::defined(y, op);
@@ -166,12 +174,12 @@ Tensor difference_loss(const char* op, const TensorArg& x, const TensorArg& y,
 }  // namespace
 
 Tensor mse_loss(const TensorArg& x, const TensorArg& y, const MseLossOptions& options) {
-  return difference_loss("mse_loss", x, y, options.reduction,
+  return difference_loss(composite<"mse_loss">, x, y, options.reduction,
                          [](const Tensor& d) { return square(d); });
 }
 
 Tensor l1_loss(const TensorArg& x, const TensorArg& y, const L1LossOptions& options) {
-  return difference_loss("l1_loss", x, y, options.reduction,
+  return difference_loss(composite<"l1_loss">, x, y, options.reduction,
                          [](const Tensor& d) { return abs(d); });
 }
 

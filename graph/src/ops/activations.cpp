@@ -84,6 +84,7 @@ Tensor gelu(const TensorArg& x, std::string_view approximate) {
 }
 
 Tensor softplus(const TensorArg& x, double beta, double threshold) {
+  const detail::Within within(detail::composite<"softplus">);
   if (!(std::isfinite(beta) && beta != 0))
     detail::fail<ValueError>(x.at(), "softplus: beta is " + std::to_string(beta) +
                                          "; give a finite number that is not 0");

@@ -59,6 +59,7 @@ Range range_of(const TensorArg& x, const Tensor& values, const HistogramOptions&
 using namespace detail;
 
 UniqueResult unique(const TensorArg& x, const UniqueOptions& options) {
+  const Within within(composite<"unique">);
   const Where at = x.at();
   const Shape shape = spec_of(x, "unique").shape;
   const std::int64_t n = shape.numel();
@@ -94,6 +95,7 @@ UniqueResult unique(const TensorArg& x, const UniqueOptions& options) {
 }
 
 Tensor bincount(const TensorArg& x, const BincountOptions& options) {
+  const Within within(composite<"bincount">);
   const Where at = x.at();
   const Spec spec = spec_of(x, "bincount");
   if (!is_integral(spec.dtype))
@@ -126,6 +128,7 @@ Tensor bincount(const TensorArg& x, const BincountOptions& options) {
 
 std::pair<Tensor, Tensor> histogram(const TensorArg& x, std::int64_t bins,
                                     const HistogramOptions& options) {
+  const Within within(composite<"histogram">);
   const Where at = x.at();
   const DType dtype = spec_of(x, "histogram").dtype;
   if (bins < 1)
@@ -146,10 +149,10 @@ std::pair<Tensor, Tensor> histogram(const TensorArg& x, std::int64_t bins,
   // By search among the edges that are returned, so that counts and edges never disagree.
   const Tensor above = searchsorted({edges, at}, {values, at}, true);
   const Tensor place = minimum({sub({above, at}, {1, at}), at}, {bins - 1, at});
-  const Tensor within = logical_and({ge({values, at}, {range.low, at}), at},
-                                    {le({values, at}, {range.high, at}), at});
+  const Tensor is_inside = logical_and({ge({values, at}, {range.low, at}), at},
+                                       {le({values, at}, {range.high, at}), at});
   // Whatever is outside goes to a bin behind the others.
-  const Tensor bin = where({within, at}, {place, at}, {bins, at});
+  const Tensor bin = where({is_inside, at}, {place, at}, {bins, at});
   return {slice({totals(bin, bins + 1, weights, at), at}, 0, 0, bins), edges};
 }
 

@@ -119,6 +119,7 @@ namespace {
 Tensor filled(const char* op, const Shape& shape, const Operand& value, DType dtype, Device device,
               Where at) {
   check_size(op, shape, dtype, at);
+  check_number(op, value, dtype, at);
   const Tensor number = constant(value, dtype, device, at);
   if (shape.empty()) return number;
   const WithoutOn as_named;

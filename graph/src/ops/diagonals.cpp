@@ -8,6 +8,8 @@ namespace weft {
 namespace detail {
 namespace {
 
+constexpr Composite one_hot_called{"one_hot", "label", "classes"};
+
 /// Whether the column is at most (or at least) the row + k, of the last two axes.
 Tensor triangle(const char* op, const TensorArg& x, std::int64_t k, bool is_lower) {
   const Where at = x.at();
@@ -78,7 +80,7 @@ Tensor diag_embed(const TensorArg& x, std::int64_t offset, std::int64_t axis1, s
   const std::int64_t shift = offset < 0 ? -offset : offset;
   Shape shape = spec.shape;
   std::int64_t& extent = shape[static_cast<std::size_t>(last)];
-  if (__builtin_add_overflow(extent, shift, &extent)) extent = -1;
+  extent = sum_of_extents("diag_embed", x, extent, shift);
   const std::int64_t size = extent;
   shape.push_back(size, at);
   check_size("diag_embed", shape, spec.dtype, at);
@@ -101,6 +103,7 @@ Tensor diag(const TensorArg& x, std::int64_t offset) {
 }
 
 Tensor one_hot(const TensorArg& labels, std::int64_t classes) {
+  const Within within(one_hot_called);
   const Where at = labels.at();
   const Spec spec = spec_of(labels, "one_hot");
   check_index("one_hot", labels, at);
@@ -129,6 +132,7 @@ Tensor one_hot(const TensorArg& labels, std::int64_t classes) {
 }
 
 Tensor trace(const TensorArg& x) {
+  const Within within(composite<"trace">);
   if (spec_of(x, "trace").shape.ndim() != 2)
     fail<ShapeError>(x.at(), "trace: takes a matrix: " + describe(x.ref()) +
                                  "; of more axes use sum of diagonal");

@@ -367,6 +367,7 @@ class Einsum {
 }  // namespace detail
 
 Tensor einsum(std::string_view equation, const TensorList& tensors) {
+  const detail::Within within(detail::composite<"einsum">);
   return detail::Einsum(equation, tensors).run();
 }
 

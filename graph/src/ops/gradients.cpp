@@ -87,22 +87,15 @@ Dims reduced_axes(const GradientCall& call) {
   return axes;
 }
 
-/// Of each element along the last axis, the product of those before it: log2(n) rounds of
-/// multiplying with what stands 1, 2, 4, ... places before (Hillis and Steele, Data parallel
-/// algorithms, 1986).
-Tensor product_before(const Tensor& x) {
-  const std::int64_t n = x.size(-1);
-  const int last = x.ndim() - 1;
-  const auto shifted = [&](const Tensor& t, std::int64_t places) {
-    Shape gap = t.shape();
-    gap[static_cast<std::size_t>(last)] = places;
-    const Tensor one = ones(gap, {.dtype = t.dtype(), .device = t.device()});
-    return cat({one, slice(t, last, 0, n - places)}, last);
-  };
-  Tensor product = shifted(x, 1);
-  for (std::int64_t places = 1; places < n; places *= 2)
-    product = product * shifted(product, places);
-  return product;
+/// Of each element along an axis, the product of those before it.
+Tensor product_before(const Tensor& x, std::int64_t axis) {
+  const Tensor one = ones_like(slice(x, axis, 0, 1));
+  return cat({one, slice(cumprod(x, axis), axis, 0, x.size(axis) - 1)}, axis);
+}
+
+/// Least number with all its digits.
+double least_normal(DType dtype) noexcept {
+  return dtype == DType::f16 ? 0x1p-14 : dtype == DType::f64 ? 0x1p-1022 : 0x1p-126;
 }
 
 /// Gradient of amax and amin: equal ones share the cotangent evenly (K9).
@@ -122,9 +115,10 @@ void gradient_sum(GradientCall& call) {
 }
 
 void gradient_prod(GradientCall& call) {
-  // The product over the element, where no element is 0; elsewhere, since that would be 0/0 and
-  // have wrong derivatives of its own, the product of all the others, whose parts could overflow
-  // where the whole does not. For that the reduced axes go last and become one.
+  // The product over the element, where the product is a number of full precision. Where it is 0,
+  // that would be 0/0 and have wrong derivatives of its own; where it has left the range, the product
+  // of the others may not have: there the product of all the others, whose parts could leave it where
+  // the whole does not. For that the reduced axes go last and become one.
   const Tensor x = call.inputs[0].to(wide(call.inputs[0].dtype()));
   const Tensor g = with_axes(call, call.cotangents[0]);
   const int rank = x.ndim();
@@ -145,16 +139,16 @@ void gradient_prod(GradientCall& call) {
     call.results[0] = expand(g, x.shape());
     return;
   }
-  const Tensor has_zero = with_axes(call, any(x == 0, reduced_axes(call), keepdim));
   const Tensor out = with_axes(call, call.outputs[0]).to(x.dtype());
-  const Tensor quotient = where(has_zero, 1, out) / where(has_zero, 1, x);
-  const Tensor moved_x = permute(where(has_zero, x, 1), order);
+  const Tensor divides = isfinite(out) & (abs(out) >= least_normal(call.inputs[0].dtype()));
+  const Tensor quotient = where(divides, out, 1) / where(divides, x, 1);
+  const Tensor moved_x = permute(where(divides, 1, x), order);
   const int last = rows.ndim();
   rows.push_back(n);
   const Tensor flat = reshape(moved_x, rows);
-  const Tensor after = flip(product_before(flip(flat, last)), last);
-  const Tensor others = reshape(product_before(flat) * after, moved_x.shape());
-  call.results[0] = g * where(has_zero, permute(others, inverse), quotient);
+  const Tensor after = flip(product_before(flip(flat, last), last), last);
+  const Tensor others = reshape(product_before(flat, last) * after, moved_x.shape());
+  call.results[0] = g * where(divides, quotient, permute(others, inverse));
 }
 
 void gradient_amax(GradientCall& call) { gradient_extreme(call); }

@@ -100,13 +100,11 @@ Attrs along(int axis) {
 
 }  // namespace
 
-Operand number_as(const Operand& value, DType dtype, Where at) {
+Operand number_as(const char* op, const Operand& value, DType dtype, Where at) {
+  check_number(op, value, dtype, at);
   if (dtype == DType::bool_) return Operand(value.value() != 0, at);
   if (!is_integral(dtype) || value.number() != Operand::Number::decimal) return value;
-  const double decimal = value.decimal();
-  std::int64_t whole = 0;
-  convert_elements(DType::f64, &decimal, DType::i64, &whole, 1);
-  return Operand(whole, at);
+  return Operand(static_cast<std::int64_t>(value.decimal()), at);
 }
 
 Tensor scattered(OpId op, const char* name, const TensorArg& x, std::int64_t axis,
@@ -189,6 +187,7 @@ Tensor scatter_add(const TensorArg& x, std::int64_t axis, const TensorArg& index
 }
 
 Tensor index_select(const TensorArg& x, std::int64_t axis, const TensorArg& index) {
+  const Within within(composite<"index_select">);
   const Where at = x.at();
   const Spec spec = spec_of(x, "index_select"), picks = spec_of(index, "index_select");
   check_index("index_select", index, at);
@@ -239,6 +238,7 @@ std::pair<Tensor, Tensor> topk(const TensorArg& x, std::int64_t k, std::int64_t 
 }
 
 Tensor masked_fill(const TensorArg& x, const TensorArg& mask, const Operand& value) {
+  const Within within(composite<"masked_fill">);
   const Where at = x.at();
   const Spec spec = spec_of(x, "masked_fill"), chosen = spec_of(mask, "masked_fill");
   if (chosen.dtype != DType::bool_)
@@ -250,11 +250,12 @@ Tensor masked_fill(const TensorArg& x, const TensorArg& mask, const Operand& val
     fail<ShapeError>(at, "masked_fill: the value has axes: " + describe(value.ref()) +
                              "; give a number or a 0-dim tensor, or use where");
   common_device("masked_fill", given, at);
-  if (value.is_number()) return where(mask, number_as(value, spec.dtype, at), x);
+  if (value.is_number()) return where(mask, number_as("masked_fill", value, spec.dtype, at), x);
   return where(mask, {cast(value, spec.dtype), at}, x);
 }
 
 Tensor clamp(const TensorArg& x, const OptionalOperand& low, const OptionalOperand& high) {
+  const Within within(composite<"clamp">);
   const Where at = x.at();
   defined(x, "clamp");
   if (!low.operand() && !high.operand())

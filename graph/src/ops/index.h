@@ -9,7 +9,8 @@ namespace weft::detail {
 void check_index(const char* op, const TensorArg& index, Where at);
 
 /// A number as a value of an integer or bool dtype, where promotion would leave that dtype.
-Operand number_as(const Operand& value, DType dtype, Where at);
+/// ValueError naming op where the dtype does not hold it.
+Operand number_as(const char* op, const Operand& value, DType dtype, Where at);
 
 /// x with the source brought in at the index along an axis, by an op that does so; messages call it
 /// by the name.

@@ -85,7 +85,7 @@ Shape joined_shape(const std::vector<TensorArg>& parts, std::size_t axis, Where 
       if (i != axis && own[i] != shape[i])
         fail_join("cat", "extents differ off axis " + std::to_string(axis), first, x,
                   "they may differ along the joined axis alone", at);
-    if (__builtin_add_overflow(shape[axis], own[axis], &shape[axis])) shape[axis] = -1;
+    shape[axis] = sum_of_extents("cat", {tensor_of(x), at}, shape[axis], own[axis]);
   }
   return shape;
 }

@@ -56,6 +56,7 @@ Tensor as_matrix(const TensorArg& x, const IntList& rows, const IntList& columns
 
 Tensor contract(const TensorArg& a, const TensorArg& b, const IntList& axes_a,
                 const IntList& axes_b) {
+  const Within within(composite<"tensordot">);
   const Where at = a.at();
   const Shape x = spec_of(a, "tensordot").shape, y = spec_of(b, "tensordot").shape;
   for (std::size_t i = 0; i < axes_a.size(); ++i) {
@@ -81,6 +82,7 @@ Tensor contract(const TensorArg& a, const TensorArg& b, const IntList& axes_a,
 using namespace detail;
 
 Tensor dot(const TensorArg& a, const TensorArg& b) {
+  const Within within(composite<"dot">);
   check_ranks("dot", a, 1, b, 1, "flatten them, or use matmul");
   if (spec_of(a, "dot").shape != spec_of(b, "dot").shape)
     fail<ShapeError>(a.at(), "dot: lengths differ: " + both(a, b) + "; give vectors of one length");
@@ -88,21 +90,25 @@ Tensor dot(const TensorArg& a, const TensorArg& b) {
 }
 
 Tensor outer(const TensorArg& a, const TensorArg& b) {
+  const Within within(composite<"outer">);
   check_ranks("outer", a, 1, b, 1, "flatten them, or multiply with axes that broadcast");
   return mul({unsqueeze(a, 1), a.at()}, b);
 }
 
 Tensor mv(const TensorArg& a, const TensorArg& b) {
+  const Within within(composite<"mv">);
   check_ranks("mv", a, 2, b, 1, "use matmul for others");
   return matmul(a, b);
 }
 
 Tensor mm(const TensorArg& a, const TensorArg& b) {
+  const Within within(composite<"mm">);
   check_ranks("mm", a, 2, b, 2, "use matmul for others");
   return matmul(a, b);
 }
 
 Tensor bmm(const TensorArg& a, const TensorArg& b) {
+  const Within within(composite<"bmm">);
   check_ranks("bmm", a, 3, b, 3, "use matmul for others");
   if (spec_of(a, "bmm").shape[0] != spec_of(b, "bmm").shape[0])
     fail<ShapeError>(a.at(),
@@ -113,6 +119,7 @@ Tensor bmm(const TensorArg& a, const TensorArg& b) {
 
 Tensor addmm(const TensorArg& x, const TensorArg& a, const TensorArg& b, double beta,
              double alpha) {
+  const Within within(composite<"addmm">);
   const Where at = x.at();
   check_ranks("addmm", a, 2, b, 2, "use matmul and + for others");
   const Tensor product = matmul({tensor_of(a), at}, b);
@@ -136,6 +143,7 @@ Tensor addmm(const TensorArg& x, const TensorArg& a, const TensorArg& b, double 
 }
 
 Tensor kron(const TensorArg& a, const TensorArg& b) {
+  const Within within(composite<"kron">);
   const Where at = a.at();
   const Shape x = spec_of(a, "kron").shape, y = spec_of(b, "kron").shape;
   const int rank = std::max(x.ndim(), y.ndim());
@@ -148,11 +156,7 @@ Tensor kron(const TensorArg& a, const TensorArg& b) {
     const std::int64_t m = p < 0 ? 1 : x[p], n = q < 0 ? 1 : y[q];
     for (const std::int64_t extent : {m, std::int64_t{1}}) blocks.push_back(extent);
     for (const std::int64_t extent : {std::int64_t{1}, n}) inner.push_back(extent);
-    std::int64_t extent = 0;
-    if (__builtin_mul_overflow(m, n, &extent))
-      fail<ShapeError>(at, "kron: an extent overflows 63 bits: " + both(a, b) +
-                               "; give smaller operands");
-    result.push_back(extent);
+    result.push_back(product_of_extents("kron", a, m, n));
   }
   check_size("kron", result, promoted("kron", a, b), at);
   const Tensor left = reshape(a, Dims(blocks, at)), right = reshape(b, Dims(inner, at));
@@ -181,6 +185,7 @@ Tensor tensordot(const TensorArg& a, const TensorArg& b, const Dims& axes_a, con
 }
 
 Tensor cross(const TensorArg& a, const TensorArg& b, std::int64_t axis) {
+  const Within within(composite<"cross">);
   const Where at = a.at();
   const Shape x = spec_of(a, "cross").shape, y = spec_of(b, "cross").shape;
   const Shape shape = broadcast_shapes("cross", x, y, at);
@@ -207,6 +212,7 @@ Tensor cross(const TensorArg& a, const TensorArg& b, std::int64_t axis) {
 }
 
 Tensor matrix_power(const TensorArg& x, std::int64_t n) {
+  const Within within(composite<"matrix_power">);
   const Where at = x.at();
   const Spec spec = spec_of(x, "matrix_power");
   const std::size_t rank = spec.shape.size();

@@ -5,6 +5,8 @@ namespace weft {
 namespace detail {
 namespace {
 
+constexpr Composite index_called{"index", "index", nullptr, true};
+
 using Positions = std::vector<std::int64_t>;
 
 /// Places in row-major order where the mask is true; waits for it.
@@ -174,6 +176,7 @@ std::vector<AxisIndex> tensor_indices(const TensorArg& x, std::span<const Index>
 }  // namespace
 
 Tensor indexed(const TensorArg& x, std::span<const Index> indices) {
+  const Within within(index_called);
   const Shape shape = spec_of(x, "index").shape;
   std::vector<Index> numbers;  // the tensors' axes whole
   bool has_tensor = false;
@@ -205,6 +208,7 @@ Tensor indexed(const TensorArg& x, std::span<const Index> indices) {
 using namespace detail;
 
 Tensor masked_select(const TensorArg& x, const TensorArg& mask) {
+  const Within within(composite<"masked_select">);
   const Where at = x.at();
   check_mask("masked_select", x, mask);
   const Shape shape = broadcast_shapes("masked_select", spec_of(x, "masked_select").shape,
@@ -218,6 +222,7 @@ Tensor masked_select(const TensorArg& x, const TensorArg& mask) {
 }
 
 Tensor masked_scatter(const TensorArg& x, const TensorArg& mask, const TensorArg& source) {
+  const Within within(composite<"masked_scatter">);
   const Where at = x.at();
   check_mask("masked_scatter", x, mask);
   const Spec spec = spec_of(x, "masked_scatter");

@@ -69,10 +69,8 @@ void check_width(const TensorArg& x, const Sizes& widths, const Width& width, Pa
     const auto cut = [extent](std::int64_t by) {
       return std::clamp(by, -extent - 1, std::int64_t{0});
     };
-    if (extent + cut(width.before) + cut(width.after) < 0 ||
-        wider > std::numeric_limits<std::int64_t>::max() / 4)
-      fail<ShapeError>(x.at(),
-                       "pad: no extent is left, or too much, for" + where + "; crop or pad less");
+    if (extent + cut(width.before) + cut(width.after) < 0)
+      fail<ShapeError>(x.at(), "pad: more is cropped than there is along" + where + "; crop less");
     return;
   }
   if (std::min(width.before, width.after) < 0)
@@ -124,11 +122,10 @@ Tensor pad(const TensorArg& x, const Sizes& widths, const PadOptions& options) {
   for (const Width& width : all) {
     check_width(x, widths, width, options.mode);
     std::int64_t& extent = result[static_cast<std::size_t>(width.axis)];
-    std::int64_t wider = 0;
-    extent = __builtin_add_overflow(width.before, width.after, &wider) ||
-                     __builtin_add_overflow(extent, wider, &extent)
-                 ? -1
-                 : extent;
+    // Neither is far below 0, where one crops: no sum of them leaves the range at that end.
+    if (__builtin_add_overflow(extent, std::max(width.before, width.after), &extent) ||
+        __builtin_add_overflow(extent, std::min(width.before, width.after), &extent))
+      fail<ShapeError>(at, "pad: the size overflows 63 bits: " + text_of(x, widths) + "; pad less");
   }
   check_size("pad", result, spec.dtype, at);
   if (options.value.operand() && options.mode != PadMode::constant)

@@ -121,6 +121,7 @@ Tensor shift_for_exp(const TensorArg& x, std::int64_t mask) {
 }  // namespace
 
 Tensor softmax_of(const TensorArg& x, std::int64_t axis, bool is_log) {
+  const Within within(is_log ? composite<"log_softmax"> : composite<"softmax">);
   const char* op = is_log ? "log_softmax" : "softmax";
   const Where at = x.at();
   const Spec spec = spec_of(x, op);
@@ -179,6 +180,7 @@ Tensor argmin(const TensorArg& x, const Dims& axis, bool keep) {
 }
 
 Tensor mean(const TensorArg& x, const Dims& axes, bool keep) {
+  const Within within(composite<"mean">);
   const Where at = x.at();
   const Spec spec = spec_of(x, "mean");
   if (!is_floating(spec.dtype))
@@ -192,6 +194,7 @@ Tensor mean(const TensorArg& x, const Dims& axes, bool keep) {
 }
 
 Tensor logsumexp(const TensorArg& x, const Dims& axes, bool keep) {
+  const Within within(composite<"logsumexp">);
   const Where at = x.at();
   const Spec spec = spec_of(x, "logsumexp");
   const std::int64_t mask = axes_mask("logsumexp", x, axes);

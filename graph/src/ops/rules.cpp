@@ -1,6 +1,7 @@
 // Checks and recording that the families of structured ops share.
 #include "rules.h"
 
+#include <cmath>
 #include <limits>
 
 #include <weft/graph/detail/evaluator.h>
@@ -25,6 +26,53 @@ void check_size(const char* op, const Shape& shape, DType dtype, Where at) {
                                shape.str() + "; use smaller extents");
     if (extent > 0) bytes *= extent;
   }
+}
+
+namespace {
+
+[[noreturn]] void fail_extent(const char* op, const TensorArg& x, std::int64_t a, const char* sign,
+                              std::int64_t b) {
+  fail<ShapeError>(x.at(), std::string(op) + ": the size overflows 63 bits: an extent of " +
+                               std::to_string(a) + sign + std::to_string(b) + " from " +
+                               describe(x.ref()) + "; use smaller extents");
+}
+
+}  // namespace
+
+std::int64_t sum_of_extents(const char* op, const TensorArg& x, std::int64_t a, std::int64_t b) {
+  std::int64_t sum = 0;
+  if (__builtin_add_overflow(a, b, &sum)) fail_extent(op, x, a, " + ", b);
+  return sum;
+}
+
+std::int64_t product_of_extents(const char* op, const TensorArg& x, std::int64_t a,
+                                std::int64_t b) {
+  std::int64_t product = 0;
+  if (__builtin_mul_overflow(a, b, &product)) fail_extent(op, x, a, " * ", b);
+  return product;
+}
+
+void check_number(const char* op, const Operand& number, DType dtype, Where at) {
+  if (!is_integral(dtype)) return;
+  const int bits = 8 * static_cast<int>(size_of(dtype));
+  const bool is_signed = dtype != DType::u8;
+  const std::int64_t greatest =
+      std::numeric_limits<std::int64_t>::max() >> (is_signed ? 64 - bits : 63 - bits);
+  const std::int64_t least = is_signed ? -greatest - 1 : 0;
+  bool fits = false;
+  if (number.number() == Operand::Number::decimal) {
+    // The first beyond the range is a power of two, which a double holds, as the greatest of i64 is
+    // not.
+    fits = number.decimal() >= static_cast<double>(least) &&
+           number.decimal() < std::ldexp(1.0, is_signed ? bits - 1 : bits);
+  } else {
+    fits = number.integer() <= greatest && number.integer() >= (is_signed ? least : -greatest);
+  }
+  if (!fits)
+    fail<ValueError>(at, std::string(op) + ": " + describe(number) + " is none of " +
+                             name_str(dtype) + ", which holds " + std::to_string(least) + " to " +
+                             std::to_string(greatest) +
+                             "; give one of these, or take a dtype that holds it");
 }
 
 Device placement(const TensorOptions& options, Device fallback, Where at) {

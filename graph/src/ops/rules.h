@@ -37,6 +37,10 @@ Spec spec_of(const TensorArg& x, const char* op);
 /// ShapeError for a negative extent, or where the bytes overflow 63 bits.
 void check_size(const char* op, const Shape& shape, DType dtype, Where at);
 
+/// Sum and product of extents of what is made of x; ShapeError naming op where it overflows 63 bits.
+std::int64_t sum_of_extents(const char* op, const TensorArg& x, std::int64_t a, std::int64_t b);
+std::int64_t product_of_extents(const char* op, const TensorArg& x, std::int64_t a, std::int64_t b);
+
 /// Where a new tensor goes: the options' device (DeviceError where there is none such), the
 /// enclosing On's, or the fallback.
 Device placement(const TensorOptions& options, Device fallback, Where at);
@@ -46,6 +50,10 @@ Tensor record_one(OpId op, const char* name, const TensorArg& x, const Attrs& at
                   const Spec& spec);
 /// An op without inputs on exactly this device.
 Tensor record_new(OpId op, const Attrs& attrs, const Spec& spec, Device device, Where at);
+
+/// ValueError naming op for a number that an integer dtype does not hold: NaN, an infinity, or one
+/// out of its range. Fractions are cut off; negative integers wrap in u8, as in PyTorch.
+void check_number(const char* op, const Operand& number, DType dtype, Where at);
 
 /// A number that is part of the program's data: it promotes as a 0-dim tensor of its dtype.
 Tensor constant(const Operand& number, DType dtype, Device device, Where at);

@@ -5,6 +5,9 @@ namespace weft {
 namespace detail {
 namespace {
 
+constexpr Composite take_called{"take", "index", "elements", true};
+constexpr Composite put_called{"put", "index", "elements", true};
+
 /// A number, or a 0-dim tensor, of x's dtype in this shape.
 Tensor repeated(const char* op, const TensorArg& x, const Operand& value, const Shape& shape) {
   const Where at = x.at();
@@ -43,8 +46,10 @@ void check_source(const char* op, const TensorArg& x, const Tensor& places, cons
                                  "; give a position of the source for each index");
 }
 
-Tensor moved_in(OpId op, const char* name, const TensorArg& x, std::int64_t axis,
+Tensor moved_in(OpId op, const Composite& called, const TensorArg& x, std::int64_t axis,
                 const TensorArg& index, const TensorArg& source) {
+  const Within within(called);
+  const char* name = called.name;
   const int along = wrap_axis(name, axis, spec_of(x, name).shape.ndim(), x.at());
   const Tensor places = spread(name, x, along, index);
   check_source(name, x, places, index, source);
@@ -75,16 +80,17 @@ Tensor scatter(const TensorArg& x, std::int64_t axis, const TensorArg& index,
 
 Tensor index_add(const TensorArg& x, std::int64_t axis, const TensorArg& index,
                  const TensorArg& source) {
-  return moved_in(OpId::scatter_add, "index_add", x, axis, index, source);
+  return moved_in(OpId::scatter_add, composite<"index_add">, x, axis, index, source);
 }
 
 Tensor index_copy(const TensorArg& x, std::int64_t axis, const TensorArg& index,
                   const TensorArg& source) {
-  return moved_in(OpId::scatter, "index_copy", x, axis, index, source);
+  return moved_in(OpId::scatter, composite<"index_copy">, x, axis, index, source);
 }
 
 Tensor index_fill(const TensorArg& x, std::int64_t axis, const TensorArg& index,
                   const Operand& value) {
+  const Within within(composite<"index_fill">);
   const int along = wrap_axis("index_fill", axis, spec_of(x, "index_fill").shape.ndim(), x.at());
   const Tensor places = spread("index_fill", x, along, index);
   const Tensor same = repeated("index_fill", x, value, places.shape(x.at()));
@@ -92,6 +98,7 @@ Tensor index_fill(const TensorArg& x, std::int64_t axis, const TensorArg& index,
 }
 
 Tensor take(const TensorArg& x, const TensorArg& index) {
+  const Within within(take_called);
   const Where at = x.at();
   const Spec spec = spec_of(x, "take"), picks = spec_of(index, "take");
   check_index("take", index, at);
@@ -104,6 +111,7 @@ Tensor take(const TensorArg& x, const TensorArg& index) {
 }
 
 Tensor put(const TensorArg& x, const TensorArg& index, const Operand& source, bool accumulate) {
+  const Within within(put_called);
   const Where at = x.at();
   const Spec spec = spec_of(x, "put"), picks = spec_of(index, "put");
   check_index("put", index, at);

@@ -139,7 +139,12 @@ Tensor linspace(double start, double stop, std::int64_t count, const TensorOptio
   check_size("linspace", Shape(count), DType::f64, at);
   const Device device = placement(options, Device::cpu(), at);
   // From both ends to the middle, so that the sequence is symmetric and ends exactly at stop.
-  const double step = count > 1 ? (stop - start) / static_cast<double>(count - 1) : 0;
+  // No value between two that are finite leaves the range, even where their distance does. Of two
+  // values none is a step away from its end.
+  const double parts = static_cast<double>(count - 1), distance = stop - start;
+  const double step = count <= 2             ? 0
+                      : std::isinf(distance) ? stop / parts - start / parts
+                                             : distance / parts;
   const std::int64_t half = count > 1 ? count / 2 : count;
   const Tensor rising = iota(start, step, half, device, at);
   if (half == count) return cast_in_place(rising, dtype, at);

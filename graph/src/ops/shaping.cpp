@@ -35,13 +35,13 @@ Tensor number_like(const char* op, const TensorArg& x, const Operand& value) {
     common_device(op, both, at);
     return cast({tensor_of(value), at}, dtype);
   }
-  return full(Shape(), number_as(value, dtype, at),
+  return full(Shape(), number_as(op, value, dtype, at),
               {.dtype = dtype, .device = common_device(op, {&ref, 1}, at)});
 }
 
 Tensor zero_but(const Tensor& mask, const TensorArg& x) {
   const Where at = x.at();
-  const Operand zero = number_as(Operand(0, at), spec_of(x, "where").dtype, at);
+  const Operand zero = number_as("where", Operand(0, at), spec_of(x, "where").dtype, at);
   return where({mask, at}, x, zero);
 }
 
@@ -110,10 +110,7 @@ Tensor repeated(const char* op, const TensorArg& x, const Dims& counts) {
     if (each[i] < 0)
       fail<ValueError>(at, std::string(op) + ": a count is negative: " + Shape(counts).str() +
                                " of " + describe(x.ref()) + "; give 0 or more");
-    if (__builtin_mul_overflow(shape[i], each[i], &result[i]))
-      fail<ShapeError>(at, std::string(op) +
-                               ": the size overflows 63 bits: " + Shape(counts).str() + " of " +
-                               describe(x.ref()) + "; repeat it less often");
+    result[i] = product_of_extents(op, x, shape[i], each[i]);
   }
   check_size(op, result, spec.dtype, at);
   return repeated_axes(reshape(x, Dims(shape, at)), each, at);
@@ -181,7 +178,7 @@ Tensor repeat_interleave(const TensorArg& x, std::int64_t count, std::optional<s
   for (int i = 0; i < result.ndim(); ++i) merged[i < along ? 0 : i == along ? 1 : 3] *= result[i];
   Shape many = merged;
   many[2] = count;
-  if (__builtin_mul_overflow(result[along], count, &result[along])) result[along] = -1;
+  result[along] = product_of_extents("repeat_interleave", x, result[along], count);
   check_size("repeat_interleave", result, spec.dtype, at);
   const Tensor lines = reshape({data, at}, Dims(merged, at));
   return reshape({expand({lines, at}, Dims(many, at)), at}, Dims(result, at));

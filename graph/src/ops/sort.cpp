@@ -1,4 +1,6 @@
 // Orders along an axis, and searches in them.
+#include <weft/graph/custom_vjp.h>
+
 #include "lines.h"
 
 namespace weft {
@@ -128,6 +130,7 @@ Tensor msort(const TensorArg& x) { return sorted("msort", x, 0, false).first; }
 
 std::pair<Tensor, Tensor> kthvalue(const TensorArg& x, std::int64_t k, std::int64_t axis,
                                    bool keep) {
+  const Within within(composite<"kthvalue">);
   const Where at = x.at();
   const Shape shape = spec_of(x, "kthvalue").shape;
   const int along = wrap_axis("kthvalue", axis, shape.ndim(), at);
@@ -142,6 +145,7 @@ std::pair<Tensor, Tensor> kthvalue(const TensorArg& x, std::int64_t k, std::int6
 }
 
 std::pair<Tensor, Tensor> median(const TensorArg& x, std::int64_t axis, bool keep) {
+  const Within within(composite<"median">);
   const Where at = x.at();
   const Spec spec = spec_of(x, "median");
   const int along = wrap_axis("median", axis, spec.shape.ndim(), at);
@@ -168,7 +172,23 @@ Tensor median(const TensorArg& x) {
     fail<ValueError>(at, "median: no element to choose from: " + describe(x.ref()) +
                              "; there is no median of nothing");
   refuse_bools("median", x);
-  return median({reshape(x, {-1}), at}, 0).first;
+  const auto among = [](const Tensor& values) { return median(reshape(values, {-1}), 0).first; };
+  const Within within(composite<"median">);
+  const LineOf line(at);
+  if (!is_floating(spec_of(x, "median").dtype)) return among(tensor_of(x));
+  static const CustomVjp median_of_all(
+      [among](const std::vector<Tensor>& in) {
+        const Tensor value = among(in[0]);
+        return VjpResult({value}, {in[0], value});
+      },
+      [](const std::vector<Tensor>& residuals, const std::vector<Tensor>& g) {
+        const Tensor &data = residuals[0], &value = residuals[1];
+        const Tensor chosen = (data == value) | (isnan(data) & isnan(value));
+        const Tensor share = g[0].to(wide(data.dtype())) / sum(chosen);
+        return std::vector<Tensor>{where(chosen, share.to(data.dtype()), 0)};
+      },
+      {.name = "median"}, at);
+  return median_of_all(TensorList({x}, at))[0];
 }
 
 Tensor searchsorted(const TensorArg& line, const TensorArg& values, bool right) {
@@ -187,6 +207,7 @@ Tensor bucketize(const TensorArg& x, const TensorArg& boundaries, bool right) {
 }
 
 Tensor isin(const TensorArg& x, const TensorArg& elements) {
+  const Within within(composite<"isin">);
   const Where at = x.at();
   const Shape shape = spec_of(x, "isin").shape;
   const std::int64_t count = spec_of(elements, "isin").shape.numel();
@@ -198,8 +219,8 @@ Tensor isin(const TensorArg& x, const TensorArg& elements) {
   const Tensor data = tensor_of(x);
   const Tensor set = sorted("isin", {reshape({tensor_of(elements), at}, {-1}), at}, 0, false).first;
   const Tensor place = search("isin", {set, at}, {data, at}, false, at);
-  const Tensor within = reshape({minimum({place, at}, {count - 1, at}), at}, {-1});
-  const Tensor found = gather({set, at}, 0, {within, at});
+  const Tensor nearest = reshape({minimum({place, at}, {count - 1, at}), at}, {-1});
+  const Tensor found = gather({set, at}, 0, {nearest, at});
   return eq({reshape({found, at}, Dims(shape, at)), at}, {data, at});
 }
 

@@ -90,16 +90,19 @@ Tensor without_single(const Tensor& x, const TensorArg& given, Where at) {
 using namespace detail;
 
 Tensor var(const TensorArg& x, const Dims& axes, bool keep, double correction) {
+  const Within within(composite<"var">);
   const Tensor wide_var = variance("var", x, axes, keep, correction);
   return cast({wide_var, x.at()}, spec_of(x, "var").dtype);
 }
 
 Tensor stddev(const TensorArg& x, const Dims& axes, bool keep, double correction) {
+  const Within within(composite<"stddev">);
   const Tensor wide_var = variance("stddev", x, axes, keep, correction);
   return cast({root(wide_var, x.at()), x.at()}, spec_of(x, "stddev").dtype);
 }
 
 Tensor norm(const TensorArg& x, const Dims& axes, bool keep) {
+  const Within within(composite<"norm">);
   const Where at = x.at();
   check_floating("norm", x);
   const DType dtype = spec_of(x, "norm").dtype;
@@ -109,16 +112,19 @@ Tensor norm(const TensorArg& x, const Dims& axes, bool keep) {
 }
 
 Tensor count_nonzero(const TensorArg& x, const Dims& axes, bool keep) {
+  const Within within(composite<"count_nonzero">);
   axes_mask("count_nonzero", x, axes);
   return sum({ne(x, {0, x.at()}), x.at()}, axes, keep);
 }
 
 Tensor nansum(const TensorArg& x, const Dims& axes, bool keep) {
+  const Within within(composite<"nansum">);
   axes_mask("nansum", x, axes);
   return sum({without_nan(x), x.at()}, axes, keep);
 }
 
 Tensor nanmean(const TensorArg& x, const Dims& axes, bool keep) {
+  const Within within(composite<"nanmean">);
   const Where at = x.at();
   check_floating("nanmean", x);
   axes_mask("nanmean", x, axes);
@@ -130,10 +136,12 @@ Tensor nanmean(const TensorArg& x, const Dims& axes, bool keep) {
 }
 
 Tensor cov(const TensorArg& x, double correction) {
+  const Within within(composite<"cov">);
   return without_single(covariance("cov", x, correction), x, x.at());
 }
 
 Tensor corrcoef(const TensorArg& x) {
+  const Within within(composite<"corrcoef">);
   const Where at = x.at();
   const Tensor c = covariance("corrcoef", x, 1);
   const Tensor spread = sqrt({diagonal({c, at}), at});

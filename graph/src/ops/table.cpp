@@ -1,4 +1,5 @@
 // The table of ops as data, and the gradients of its point-wise rows.
+#include <array>
 #include <atomic>
 #include <cmath>
 #include <limits>
@@ -7,6 +8,7 @@
 #include <weft/graph/detail/ops.h>
 #include <weft/graph/detail/record.h>
 #include <weft/graph/functions.h>
+#include <weft/graph/scope.h>
 
 #include "activations.h"
 
@@ -86,6 +88,16 @@ std::atomic<const RegisteredOp*> registry[most_registered];
 const OpInfo& info(OpId op) noexcept {
   const int id = static_cast<int>(op);
   return id < op_count ? table[id] : registered(op)->row;
+}
+
+const Composite* as_composite(OpId op) noexcept {
+  static const auto rows = [] {
+    std::array<Composite, op_count> named{};
+    for (std::size_t i = 0; i < op_count; ++i) named[i].name = table[i].name.data();
+    return named;
+  }();
+  const auto id = static_cast<std::size_t>(op);
+  return id < op_count ? &rows[id] : nullptr;
 }
 
 const RegisteredOp* registered(OpId op) noexcept {

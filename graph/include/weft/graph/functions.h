@@ -61,7 +61,9 @@ Tensor from_borrowed(T* data, const Shape& shape, void (*release)(void* context)
 
 Tensor zeros(const Shape& shape, const TensorOptions& options = {}, Where at = {});
 Tensor ones(const Shape& shape, const TensorOptions& options = {}, Where at = {});
-/// The value's kind decides the dtype where the options do not, as in `tensor`.
+/// The value's kind decides the dtype where the options do not, as in `tensor`. ValueError for a
+/// number that an integer dtype does not hold: NaN, an infinity, one out of its range. Fractions are
+/// cut off, and negative integers wrap in u8. A 0-dim tensor is cast.
 Tensor full(const Shape& shape, const Operand& value, const TensorOptions& options = {});
 Tensor zeros_like(const TensorArg& x, const TensorOptions& options = {});
 Tensor ones_like(const TensorArg& x, const TensorOptions& options = {});
@@ -124,7 +126,8 @@ Tensor relu6(const TensorArg& x);
 Tensor hardsigmoid(const TensorArg& x);
 /// x * hardsigmoid(x). Howard et al., Searching for MobileNetV3, 2019.
 Tensor hardswish(const TensorArg& x);
-/// value where the bool mask is true, else x.
+/// value where the bool mask is true, else x. ValueError for a number that x's dtype does not hold,
+/// as in `full`.
 Tensor masked_fill(const TensorArg& x, const TensorArg& mask, const Operand& value);
 
 Tensor operator+(const Operand& x, const Operand& y);
@@ -176,9 +179,13 @@ bool allclose(const TensorArg& x, const TensorArg& y, double relative = 1e-5,
 
 // ---- reductions: over the given axes, or all ------------------------------------------------------
 // Of nothing: sum 0, prod 1, any false, all true, mean NaN, logsumexp -inf; the others throw
-// ValueError unless the output is empty too.
+// ValueError unless the output is empty too. Of amax, amin, max and min, equal ones share the
+// gradient evenly; where one is NaN it is NaN.
 
 Tensor sum(const TensorArg& x, const Dims& axes = {}, bool keep = false);
+/// Its gradient is the product over the element, and where the product is 0, not finite or
+/// subnormal, that of those before the element times that of those behind it: wrong only where one
+/// of these two leaves the range and their product does not.
 Tensor prod(const TensorArg& x, const Dims& axes = {}, bool keep = false);
 /// DTypeError for integers and bools, as their mean has no dtype of theirs.
 Tensor mean(const TensorArg& x, const Dims& axes = {}, bool keep = false);

@@ -23,6 +23,7 @@ Tensor index_add(const TensorArg& x, std::int64_t axis, const TensorArg& index,
                  const TensorArg& source);
 Tensor index_copy(const TensorArg& x, std::int64_t axis, const TensorArg& index,
                   const TensorArg& source);
+/// ValueError for a number that x's dtype does not hold, as in `full`; so in put and scatter.
 Tensor index_fill(const TensorArg& x, std::int64_t axis, const TensorArg& index,
                   const Operand& value);
 

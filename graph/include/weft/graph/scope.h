@@ -2,6 +2,7 @@
 #pragma once
 
 #include <concepts>
+#include <cstddef>
 #include <cstdint>
 #include <string_view>
 
@@ -60,13 +61,38 @@ class NoGrad {
 
 namespace detail {
 
-/// An interned scope path, "encoder/attention", or ""; never freed. Of what is recorded for the
-/// gradient of an op while anomalies are looked for: which op that is.
+/// A function that is made of other ops: how errors that are found when these run call it, and what
+/// it looks up. Lives for good.
+struct Composite {
+  const char* name = "";
+  const char* index = "index";    // what an index out of range is called
+  const char* places = nullptr;   // what there are so many of; of an axis, if null
+  bool counts_back = false;       // whether negative ones count from the end
+};
+
+/// Text as an argument of a template.
+template <std::size_t size>
+struct FixedText {
+  char text[size];
+  consteval FixedText(const char (&given)[size]) {
+    for (std::size_t i = 0; i < size; ++i) text[i] = given[i];
+  }
+};
+/// One that looks up nothing that could be out of range, by its name.
+template <FixedText name>
+inline constexpr Composite composite{name.text};
+
+/// An interned scope path, "encoder/attention", or ""; never freed. Of what is recorded by a
+/// composite: which one. Of what is recorded for the gradient of an op while anomalies are looked
+/// for: which op that is.
 struct ScopeName {
   const char* text;
+  const Composite* composite = nullptr;
   const char* forward_op = nullptr;
   Where forward_at = Where::of("", 0);
 };
+/// The same path, within a composite.
+const ScopeName* scope_within(const ScopeName* scope, const Composite* composite);
 /// The same path, for the gradient of an op of this name, which lives for good.
 const ScopeName* scope_of_gradient(const ScopeName* scope, const char* op, Where at);
 
@@ -104,6 +130,19 @@ class LineOf {
  private:
   Where at_;
   const Where* previous_;
+};
+
+/// What is recorded while it lives is of this function, for errors. The outermost counts: it is the
+/// one that the program called.
+class Within {
+ public:
+  [[nodiscard]] explicit Within(const Composite& composite) noexcept;
+  Within(const Within&) = delete;
+  Within& operator=(const Within&) = delete;
+  ~Within() { ambient().scope = previous_; }
+
+ private:
+  const ScopeName* previous_;
 };
 
 }  // namespace detail

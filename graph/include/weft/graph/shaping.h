@@ -38,7 +38,8 @@ struct PadOptions {
 
 /// Widths before and after, in pairs from the last axis on: {1, 2, 0, 1} pads the last axis by 1
 /// and 2, the one before it by 0 and 1. Negative ones crop, in mode `constant`. ShapeError where x
-/// is too small to be mirrored or repeated so far.
+/// is too small to be mirrored or repeated so far, ValueError for a value that its dtype does not
+/// hold, as in `full`.
 Tensor pad(const TensorArg& x, const Sizes& widths, const PadOptions& options = {});
 
 /// The lower or upper triangle of the last two axes, 0 elsewhere; diagonals above the main one

@@ -17,7 +17,10 @@ namespace weft {
 
 /// Sums; integers and bools give i64 and wrap.
 Tensor cumsum(const TensorArg& x, std::int64_t axis);
-/// Products; integers and bools give i64 and wrap.
+/// Products; integers and bools give i64 and wrap. Partial products of the pattern are products of
+/// neighbours that need not begin at the first element: where one of these leaves the range, a
+/// result is infinite, 0 or NaN even if no product from the first element on is, as with 100 factors
+/// of 1/2 before 200 of 2 in f32. The gradient has the same limit.
 Tensor cumprod(const TensorArg& x, std::int64_t axis);
 /// log of the sums of e to the x, without leaving the range; integers and bools as the default
 /// float dtype.
@@ -44,9 +47,10 @@ Tensor msort(const TensorArg& x);
 std::pair<Tensor, Tensor> kthvalue(const TensorArg& x, std::int64_t k, std::int64_t axis = -1,
                                    bool keep = false);
 /// Of all elements; of an even number the lesser of the two in the middle; NaN if any is. Of
-/// nothing ValueError, of bools DTypeError.
+/// nothing ValueError, of bools DTypeError. Elements equal to it share the gradient evenly.
 Tensor median(const TensorArg& x);
-/// The same along an axis, and its index; of a NaN the first one's.
+/// The same along an axis, and its index, of equal ones one in the order of sort, which has the
+/// gradient; of a NaN the first one's.
 std::pair<Tensor, Tensor> median(const TensorArg& x, std::int64_t axis, bool keep = false);
 
 // ---- searches

@@ -13,7 +13,8 @@ namespace weft {
 
 /// Sum of the squared distances from the mean, over n - correction: 1 for the estimate from a
 /// sample (Bessel), 0 for the variance of the values themselves. NaN or infinite where
-/// n <= correction.
+/// n <= correction; infinite too where the sum of x, or of the squares, is beyond the dtype (f32 for
+/// halves).
 Tensor var(const TensorArg& x, const Dims& axes = {}, bool keep = false, double correction = 1);
 /// Its square root; where it is 0, its gradient is 0.
 Tensor stddev(const TensorArg& x, const Dims& axes = {}, bool keep = false, double correction = 1);

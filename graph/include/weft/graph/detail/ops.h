@@ -71,6 +71,7 @@ constexpr ComputeClass compute_class(DType dtype) noexcept {
 }
 
 struct Attrs;
+struct Composite;
 struct GradientCall;
 struct Spec;
 
@@ -114,6 +115,9 @@ struct OpInfo {
 
 /// The row of the table, or a registered one.
 const OpInfo& info(OpId op) noexcept;
+
+/// An op of the table as the function that the program called; null for a registered one.
+const Composite* as_composite(OpId op) noexcept;
 
 /// result[i] = f(x[i], y[i], z[i]) for `custom_block` elements of a compute class; the result
 /// overlaps no operand.
