@@ -100,7 +100,8 @@ const Level& choose_level() {
 const Level& chosen_level() {
   static const Level& level = [&]() -> const Level& {
     const Level& chosen = choose_level();
-    log(LogLevel::info, std::string("cpu: the instruction set is ") + chosen.name);
+    if (log_level() >= LogLevel::info)
+      log(LogLevel::info, std::string("cpu: the instruction set is ") + chosen.name);
     return chosen;
   }();
   return level;
