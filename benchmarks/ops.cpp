@@ -153,7 +153,7 @@ int main(int argc, char** argv) {
     std::vector<bench::Row> rows;
     for (const Work& work : Ops(device, given.quick ? 1 << 20 : 1 << 24).all()) {
       const double seconds = bench::seconds_of(
-          given.quick ? 5 : 11, 1, [&] { eval(work.value()); }, [&] { synchronize(device); });
+          given.quick ? 5 : 7, 1, [&] { eval(work.value()); }, [&] { synchronize(device); });
       rows.push_back({work.name, "weft", seconds * 1e3, "ms"});
     }
     bench::print(rows, given.json);

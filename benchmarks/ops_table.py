@@ -1,15 +1,17 @@
 #!/usr/bin/env python3
 """Every op on 16M elements beside NumPy and PyTorch, in one run on one device, as a table.
 
-  ops_table.py BUILD [--device cpu|cuda:0] [--quick] [--threads N] [--out FILE]
+  ops_table.py BUILD [--device cpu|cuda:0] [--quick] [--threads 1,2] [--out FILE]
 
 Runs BUILD/benchmarks/ops and, in a process of its own each, those of numpy (cpu alone) and torch that
-are installed: the same names, sizes and ranges of arguments, warm, medians, waited for. The Markdown
-table has weft's milliseconds, the others', and weft's ratio to the best of them; it goes to FILE, or
-to the standard output. What is more than 1.2 times the best is marked.
+are installed: the same names, sizes and ranges of arguments, warm, medians, waited for; for each number
+of threads, which numpy does not heed. The Markdown tables have weft's milliseconds, the others', and
+weft's ratio to the best of them; they go to the standard output, or into FILE between its marks. What is
+more than 1.2 times the best is marked and listed.
 """
 
 import argparse
+import datetime
 import json
 import os
 import pathlib
@@ -22,6 +24,7 @@ import time
 HERE = pathlib.Path(__file__).resolve().parent
 TABLE = HERE.parent / "graph/include/weft/graph/detail/ops.def"
 LIMIT = 1.2
+BEGIN, END = "<!-- figures: begin -->\n", "<!-- figures: end -->\n"
 # Where the others' name is not ours: (torch, numpy); None: they have none.
 NAMES = {
     "abs": ("abs", "absolute"), "neg": ("neg", "negative"), "round": ("round", "rint"),
@@ -156,7 +159,7 @@ def run_peer(peer, device, quick, threads):
     figures = {}
     for name, call in works(lib, draw, count).items():
         try:
-            figures[name] = median_ms(5 if quick else 11, call, wait)
+            figures[name] = median_ms(5 if quick else 7, call, wait)
         except Exception as error:  # an op that the library has not for this dtype
             print(f"ops_table.py: {peer} {name}: {error}", file=sys.stderr)
     json.dump({"version": lib.__version__, "figures": figures}, sys.stdout)
@@ -166,45 +169,67 @@ def is_installed(name):
     return subprocess.run([sys.executable, "-c", f"import {name}"], capture_output=True).returncode == 0
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("build", type=pathlib.Path)
-    parser.add_argument("--device", default="cpu")
-    parser.add_argument("--quick", action="store_true")
-    parser.add_argument("--threads", type=int, default=os.cpu_count())
-    parser.add_argument("--out", type=pathlib.Path)
-    parser.add_argument("--peer", help=argparse.SUPPRESS)
-    given = parser.parse_args()
-    if given.peer:
-        return run_peer(given.peer, given.device, given.quick, given.threads)
+def own_figures(given, quick, environment):
+    done = subprocess.run([given.build / "benchmarks/ops", "--json", "--device", given.device, *quick],
+                          stdout=subprocess.PIPE, check=True, env=environment)
+    return {row["name"]: row["value"] for row in json.loads(done.stdout)}
+
+
+def measure(given, threads):
+    """({op: ms} of weft, {peer: {"version", "figures"}}), weft before and after the peers: the lesser."""
     quick = ["--quick"] if given.quick else []
-    environment = os.environ | {"WEFT_NUM_THREADS": str(given.threads),
-                                "OMP_NUM_THREADS": str(given.threads)}
-    own = json.loads(subprocess.run(
-        [given.build / "benchmarks/ops", "--json", "--device", given.device, *quick],
-        stdout=subprocess.PIPE, check=True, env=environment).stdout)
+    environment = os.environ | {"WEFT_NUM_THREADS": str(threads), "OMP_NUM_THREADS": str(threads)}
+    own = own_figures(given, quick, environment)
     peers = {}
     for peer in ("numpy", "torch"):
         if (peer == "numpy" and given.device != "cpu") or not is_installed(peer):
             continue
         peers[peer] = json.loads(subprocess.run(
             [sys.executable, __file__, str(given.build), "--peer", peer, "--device", given.device,
-             "--threads", str(given.threads), *quick],
+             "--threads", str(threads), *quick],
             stdout=subprocess.PIPE, check=True, env=environment).stdout)
+    again = own_figures(given, quick, environment)
+    return {name: min(value, again[name]) for name, value in own.items()}, peers
+
+
+def table_of(own, peers):
     titles = [f"{name} {peers[name]['version']}" for name in peers]
     lines = ["| op | weft ms | " + "".join(f"{title} ms | " for title in titles) + "ratio to the best |",
              "|---|---|" + "---|" * (len(peers) + 1)]
-    for row in own:
-        others = [peers[name]["figures"].get(row["name"]) for name in peers]
+    slower = []
+    for name, value in own.items():
+        others = [peers[peer]["figures"].get(name) for peer in peers]
         best = min((each for each in others if each), default=None)
-        ratio = "" if not best else f"{row['value'] / best:.2f}" + (" *" if row["value"] > LIMIT * best else "")
+        ratio = "" if not best else f"{value / best:.2f}" + (" *" if value > LIMIT * best else "")
+        if best and value > LIMIT * best:
+            slower.append(f"{name} ({value / best:.2f})")
         cells = [f"{each:.2f}" if each else "" for each in others]
-        lines.append("| " + " | ".join([row["name"], f"{row['value']:.2f}", *cells, ratio]) + " |")
-    text = "\n".join(lines) + "\n"
-    if given.out:
-        given.out.write_text(text)
-    else:
-        print(text, end="")
+        lines.append("| " + " | ".join([name, f"{value:.2f}", *cells, ratio]) + " |")
+    counted = f"More than {LIMIT} times the best, {len(slower)} of {len(own)}: " + ", ".join(slower) + "."
+    return "\n".join(lines) + "\n\n" + counted + "\n"
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("build", type=pathlib.Path)
+    parser.add_argument("--device", default="cpu")
+    parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--threads", default=str(os.cpu_count()))
+    parser.add_argument("--out", type=pathlib.Path)
+    parser.add_argument("--peer", help=argparse.SUPPRESS)
+    given = parser.parse_args()
+    if given.peer:
+        return run_peer(given.peer, given.device, given.quick, int(given.threads))
+    git = subprocess.run(["git", "-C", str(HERE), "rev-parse", "--short", "HEAD"], capture_output=True, text=True)
+    parts = [f"Commit {os.environ.get('WEFT_COMMIT') or git.stdout.strip()}, {datetime.date.today()}, on "
+             f"{given.device}, {os.cpu_count()} cores; load {os.getloadavg()[0]:.1f} at the start.\n"]
+    for threads in map(int, given.threads.split(",")):
+        parts.append(f"### Threads: {threads}\n\n" + table_of(*measure(given, threads)))
+    text = "\n".join(parts)
+    if not given.out:
+        return print(text, end="")
+    page = given.out.read_text() if given.out.exists() else BEGIN + END
+    given.out.write_text(page[: page.index(BEGIN)] + BEGIN + "\n" + text + "\n" + page[page.index(END) :])
 
 
 if __name__ == "__main__":

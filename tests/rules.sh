@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Rules of the source tree that no compiler checks.
-#   rules.sh includes|ops|lines|words [ROOT]   one rule over a tree, this one by default
+#   rules.sh includes|ops|lines|words|environment [ROOT]   one rule over a tree, this one by default
 #   rules.sh kernels OBJECT...                 kernel objects export no weak symbols
 #   rules.sh selftest                          every rule finds a planted violation
 set -uo pipefail
@@ -63,6 +63,18 @@ rule_lines() {
   ((${#parts[@]})) || return
   forbid 'over 450 lines: is there a second idea in it?' \
     "$(find "${parts[@]}" -type f -exec wc -l {} + | awk '$2 != "total" && $1 > 450')"
+}
+
+rule_environment() { # one table of what the environment may say, one place that prints
+  local parts=() part
+  for part in graph codegen runtime; do [[ -d $part ]] && parts+=("$part"); done
+  ((${#parts[@]})) || return
+  forbid 'the environment is read outside graph/src/environment.cpp' \
+    "$(grep -rnE '\b(secure_)?getenv\b|\b__?environ\b|[^_a-z]environ\b' "${parts[@]}" |
+      grep -v '^graph/src/environment.cpp:')"
+  forbid 'something is printed outside graph/src/log.cpp' \
+    "$(grep -rnE '\bstderr\b|\bstdout\b|std::(cerr|clog|cout)\b|\bperror\(|[^a-z_]printf\(|\bputs\(' "${parts[@]}" |
+      grep -v '^graph/src/log.cpp:')"
 }
 
 rule_words() { # absolute paths of machines that the project was made on
@@ -129,6 +141,11 @@ rule_selftest() {
   plant ops runtime/src/memory/arena.cpp 'use(detail::OpId::slice_update);'
   plant ops graph/src/capture.cpp 'use("neg");'
   plant lines runtime/src/a.cpp "$(yes | head -n 451)"
+  plant environment runtime/src/a.cpp 'const char* const text = std::getenv("WEFT_A");'
+  plant environment codegen/src/a.cpp 'use(::secure_getenv("WEFT_A"));'
+  plant environment graph/src/a.cpp 'for (char** each = environ; *each; ++each) use(*each);'
+  plant environment graph/src/a.cpp 'std::fprintf(stderr, "weft: no");'
+  plant environment runtime/src/a.cpp 'std::cerr << "no";'
   plant words docs/a.md "see /wor""k/main"
   plant words docs/a.md "/far""m is elsewhere"
   : >graph/include/weft/graph/detail/ops.def
@@ -147,6 +164,7 @@ case $rule in
       ops) rule_ops ;;
       lines) rule_lines ;;
       words) rule_words ;;
+      environment) rule_environment ;;
       *) echo "rules.sh: no rule $rule" >&2 && exit 2 ;;
     esac
     ;;

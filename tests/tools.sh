@@ -24,6 +24,8 @@ expect 0 'NVRTC       not usable: ' info
 expect 0 'cuBLASLt    not usable: ' info
 expect 0 'kernels     none are kept: turned off by WEFT_CACHE=off' info
 expect 0 'GPUs        0' info
+expect 0 'settings    WEFT_CACHE            = off' info
+expect 0 '"WEFT_CACHE": "off"' info --json
 expect 0 'programs run on the cpu' info
 expect 0 '0.' --version
 expect 0 'info' --help

@@ -8,6 +8,8 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <weft/graph/log.h>
+
 #include "kernel_cache.h"
 #include "sha256.h"
 #include "system_calls.h"
@@ -116,7 +118,7 @@ std::string unique_name() {
 
 CacheFolder::CacheFolder(CacheSettings settings)
     : settings_(std::move(settings)), is_usable_(!settings_.folder.empty()), is_writable_(true) {
-  if (!settings_.warning.empty()) warn(settings_.warning);
+  if (!settings_.warning.empty()) log(LogLevel::warning, settings_.warning);
 }
 
 std::string CacheFolder::entry_name(std::string_view key) {
@@ -124,7 +126,8 @@ std::string CacheFolder::entry_name(std::string_view key) {
 }
 
 void CacheFolder::warn_once(Trouble trouble, const std::string& message) {
-  if (!warned_[static_cast<int>(trouble)].exchange(true)) warn("kernel cache: " + message);
+  if (!warned_[static_cast<int>(trouble)].exchange(true))
+    log(LogLevel::warning, "kernel cache: " + message);
 }
 
 void CacheFolder::refuse(const std::string& why) {

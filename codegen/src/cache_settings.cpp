@@ -1,19 +1,14 @@
-// Where the kernel cache is and how large it may grow, from the environment; and its warnings.
-#include <algorithm>
-#include <atomic>
+// Where the kernel cache is and how large it may grow, from the environment.
 #include <charconv>
-#include <cstdio>
 #include <cstring>
 #include <string_view>
+
+#include <weft/graph/detail/environment.h>
 
 #include "kernel_cache.h"
 
 namespace weft::detail {
 namespace {
-
-void print(const char* message) { std::fprintf(stderr, "weft: %s\n", message); }
-
-constinit std::atomic<WarningSink> sink{print};
 
 // Bytes, or with K, M, G the binary multiples; false where the text is neither.
 bool parse_size(const char* text, std::uint64_t& size) {
@@ -33,21 +28,7 @@ bool parse_size(const char* text, std::uint64_t& size) {
   return true;
 }
 
-bool is_no(std::string_view text) {
-  const auto is = [text](std::string_view word) {
-    return std::equal(text.begin(), text.end(), word.begin(), word.end(),
-                      [](char a, char b) { return (a >= 'A' && a <= 'Z' ? a + 32 : a) == b; });
-  };
-  return is("off") || is("0") || is("no") || is("false");
-}
-
 }  // namespace
-
-WarningSink set_warning_sink(WarningSink next) noexcept {
-  return sink.exchange(next ? next : print);
-}
-
-void warn(const std::string& message) { sink.load()(message.c_str()); }
 
 CacheSettings cache_settings(Environment environment) {
   CacheSettings settings;
@@ -59,10 +40,14 @@ CacheSettings cache_settings(Environment environment) {
       !size.empty() && !parse_size(size.c_str(), settings.size_limit))
     settings.warning = "kernel cache: WEFT_CACHE_SIZE=" + size +
                        " is no size such as 1048576, 512M or 2G; 512M is used";
-  if (const std::string state = value_of("WEFT_CACHE"); is_no(state)) {
+  const std::string state = value_of("WEFT_CACHE");
+  if (is_off(state)) {
     settings.problem = "turned off by WEFT_CACHE=" + state;
     return settings;
   }
+  if (!state.empty() && !is_on(state))
+    settings.warning += (settings.warning.empty() ? "kernel cache: WEFT_CACHE=" : "; WEFT_CACHE=") +
+                        state + " is neither on nor off; on is used";
   const std::string wanted = value_of("WEFT_CACHE_DIR"), user = value_of("XDG_CACHE_HOME"),
                     home = value_of("HOME");
   if (!wanted.empty() && wanted[0] != '/') {

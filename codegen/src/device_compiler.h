@@ -9,6 +9,7 @@
 #include <vector>
 
 #include <weft/codegen/build.h>
+#include <weft/graph/detail/environment.h>
 
 namespace weft::detail {
 
@@ -40,10 +41,8 @@ struct NvrtcCalls {
   int (*SetFlowCallback)(Program program, int (*callback)(void*, void*), void* payload) = nullptr;
 };
 
-/// A variable of the environment, or null: std::getenv, or a test's.
+/// A variable of the environment, or null: detail::environment, or a test's.
 using Environment = const char* (*)(const char* name);
-/// The process's; in a program that runs with another user's rights there are no variables.
-const char* process_environment(const char* name) noexcept;
 
 /// Files and sonames to try, in order: of WEFT_NVRTC_PATH (a file, or a folder) alone if it is set;
 /// else what the loader finds by soname, /usr/local/cuda, CUDA_HOME and CUDA_PATH.
@@ -60,7 +59,7 @@ std::vector<std::string> nvrtc_options(const KernelSource& source);
 class Nvrtc {
  public:
   explicit Nvrtc(LibraryCalls library = system_library_calls(),
-                 std::vector<std::string> places = nvrtc_places(process_environment));
+                 std::vector<std::string> places = nvrtc_places(environment));
   ~Nvrtc();
 
   const std::vector<std::string>& places() const noexcept { return places_; }

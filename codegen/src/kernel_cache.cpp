@@ -4,6 +4,8 @@
 #include <new>
 #include <utility>
 
+#include <weft/graph/detail/environment.h>
+
 #include "system_calls.h"
 
 namespace weft::detail {
@@ -62,7 +64,7 @@ Cubin KernelCache::keep(const std::string& key, Cubin cubin) {
 
 // Of the entry that says which NVRTC is used where NVRTC is searched for in these places.
 std::string KernelCache::compiler_key() const {
-  const char* const loader_path = process_environment("LD_LIBRARY_PATH");
+  const char* const loader_path = environment("LD_LIBRARY_PATH");
   std::string key = std::string("compiler\nLD_LIBRARY_PATH ") + (loader_path ? loader_path : "");
   for (const std::string& place : compiler_.places()) key += "\n" + place;
   return key;
@@ -138,8 +140,7 @@ Cubin KernelCache::obtain(const KernelSource& source, int arch) {
 }
 
 KernelCache& kernel_cache() {
-  static KernelCache* const instance =
-      new KernelCache(nvrtc(), cache_settings(process_environment));
+  static KernelCache* const instance = new KernelCache(nvrtc(), cache_settings(environment));
   return *instance;
 }
 

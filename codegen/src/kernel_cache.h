@@ -32,9 +32,6 @@ struct CacheSettings {
 /// From WEFT_CACHE, WEFT_CACHE_DIR, WEFT_CACHE_SIZE, XDG_CACHE_HOME, HOME: see docs/gpu.md.
 CacheSettings cache_settings(Environment environment);
 
-/// One line to the sink of set_warning_sink.
-void warn(const std::string& message);
-
 /// A folder of entries, each a file of one key and its value, named by the key's SHA-256:
 ///   8 bytes "weftcub1"; u32 format; u32 0; u64 key bytes; u64 value bytes (little-endian);
 ///   the key; the value; SHA-256 of all before.

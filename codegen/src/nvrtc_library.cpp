@@ -99,8 +99,6 @@ LibraryCalls system_library_calls() noexcept {
   return {open_library, open_problem, find_function, path_of};
 }
 
-const char* process_environment(const char* name) noexcept { return ::secure_getenv(name); }
-
 std::vector<std::string> nvrtc_places(Environment environment) {
   std::vector<std::string> places;
   const auto add_folder = [&places](const std::string& folder) {

@@ -6,8 +6,11 @@
 #include <filesystem>
 #include <fstream>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
+
+#include <weft/graph/log.h>
 
 #include "fake_nvrtc.h"
 #include "kernel_cache.h"
@@ -68,12 +71,12 @@ class CatchWarnings {
  public:
   CatchWarnings() {
     warnings.clear();
-    before_ = detail::set_warning_sink([](const char* message) { warnings.push_back(message); });
+    before_ = set_log_sink([](LogLevel, std::string_view text) { warnings.emplace_back(text); });
   }
-  ~CatchWarnings() { detail::set_warning_sink(before_); }
+  ~CatchWarnings() { set_log_sink(before_); }
 
  private:
-  detail::WarningSink before_;
+  LogSink before_;
 };
 
 struct RestoreSystemCalls {

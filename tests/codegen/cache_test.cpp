@@ -297,6 +297,11 @@ TEST_CASE("cache: settings from the environment", "[codegen][cache]") {
     CHECK(read(text, "/own", nullptr, "/x", "/home/me").folder == "");
   for (const char* text : {"", "1", "offf", "of", "yes"})
     CHECK(read(text, "/own", nullptr, "/x", "/home/me").folder == "/own");
+  CHECK(read("yes", "/own", nullptr, "/x", "/home/me").warning == "");
+  CHECK_THAT(read("offf", "/own", nullptr, "/x", "/home/me").warning,
+             ContainsSubstring("WEFT_CACHE=offf is neither on nor off; on is used"));
+  CHECK_THAT(read("offf", "/own", "-1", "/x", "/home/me").warning,
+             ContainsSubstring("512M is used; WEFT_CACHE=offf"));
   const CacheSettings relative = read(nullptr, "here", nullptr, "/x", "/home/me");
   CHECK(relative.folder == "");
   CHECK_THAT(relative.warning, ContainsSubstring("WEFT_CACHE_DIR=here is no absolute path"));
@@ -334,7 +339,7 @@ TEST_CASE("alone: kernels on a shared cache", "[.alone]") {
   test::WithFake with;
   with.nvrtc.path = std::getenv("WEFT_TEST_LIBRARY");
   with.nvrtc.work = std::chrono::milliseconds(1);
-  KernelCache cache(with.compiler, cache_settings(process_environment));
+  KernelCache cache(with.compiler, cache_settings(detail::environment));
   KernelBuilder builder(cache, 2);
   std::vector<KernelHandle> handles;
   for (int i = 0; i < 20; ++i)

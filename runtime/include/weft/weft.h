@@ -19,6 +19,7 @@
 #include <weft/graph/functions.h>
 #include <weft/graph/graph.h>
 #include <weft/graph/host_callback.h>
+#include <weft/graph/log.h>
 #include <weft/graph/numerics.h>
 #include <weft/graph/scope.h>
 #include <weft/graph/shape.h>
@@ -30,5 +31,6 @@
 #include <weft/runtime/device.h>
 #include <weft/runtime/memory.h>
 #include <weft/runtime/plan.h>
+#include <weft/runtime/settings.h>
 #include <weft/runtime/sim.h>
 #include <weft/runtime/system.h>

@@ -1,12 +1,13 @@
 // Chooses the instruction set of the kernels, once.
-#include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <string>
 
 #if defined(__x86_64__)
 #include <cpuid.h>
 #endif
+
+#include <weft/graph/detail/environment.h>
+#include <weft/graph/log.h>
 
 #include "cpu/host.h"
 
@@ -87,17 +88,22 @@ std::string names() {
 
 const Level& choose_level() {
   const Level& best = best_level();
-  const char* wanted = std::getenv("WEFT_CPU_ISA");
+  const char* wanted = environment("WEFT_CPU_ISA");
   if (!wanted || !*wanted) return best;
   for (const Level& level : levels)
     if (std::strcmp(level.name, wanted) == 0 && level.is_supported()) return level;
-  std::fprintf(stderr, "weft: WEFT_CPU_ISA=%.32s is none of %s, which this processor has; using %s\n",
-               wanted, names().c_str(), best.name);
+  log(LogLevel::warning, "WEFT_CPU_ISA=" + std::string(wanted).substr(0, 64) + " is none of " +
+                             names() + ", which this processor has; used is " + best.name);
   return best;
 }
 
 const Level& chosen_level() {
-  static const Level& level = choose_level();
+  static const Level& level = [&]() -> const Level& {
+    const Level& chosen = choose_level();
+    if (log_level() >= LogLevel::info)
+      log(LogLevel::info, std::string("cpu: the instruction set is ") + chosen.name);
+    return chosen;
+  }();
   return level;
 }
 

@@ -1,14 +1,20 @@
 #include "cpu/pool.h"
 
+#include <algorithm>
 #include <atomic>
 #include <charconv>
 #include <chrono>
-#include <cstdlib>
 #include <cstring>
 #include <exception>
 #include <mutex>
+#include <string>
 #include <thread>
 #include <utility>
+
+#include <weft/graph/detail/environment.h>
+#include <weft/graph/error.h>
+#include <weft/graph/log.h>
+#include <weft/runtime/settings.h>
 
 #include "fork.h"
 #include "host_calls.h"
@@ -29,15 +35,17 @@ void pause() noexcept {
 #endif
 }
 
-int wanted_threads() {
-  if (const char* text = std::getenv("WEFT_NUM_THREADS")) {
-    int count = 0;
-    const char* end = text + std::strlen(text);
-    if (std::from_chars(text, end, count).ptr == end && count >= 1)
-      return count < most_threads ? count : most_threads;
-  }
-  const int count = static_cast<int>(std::thread::hardware_concurrency());
-  return count < 1 ? 1 : count < most_threads ? count : most_threads;
+int initial_threads() {
+  const int processors =
+      std::clamp<int>(static_cast<int>(std::thread::hardware_concurrency()), 1, most_threads);
+  const char* const text = environment("WEFT_NUM_THREADS");
+  if (!text || !*text) return processors;
+  int count = 0;
+  const char* const end = text + std::strlen(text);
+  const auto [rest, error] = std::from_chars(text, end, count);
+  if (rest == end && error == std::errc() && count >= 1 && count <= most_threads) return count;
+  warn_of_value("WEFT_NUM_THREADS", text, std::to_string(processors));
+  return processors;
 }
 
 // Spins, then sleeps, until `done(value)`; returns the value.
@@ -60,16 +68,25 @@ std::uint32_t wait_until(const std::atomic<std::uint32_t>& word, Done done) noex
 // Never destroyed: its threads live as long as the process.
 class Pool {
  public:
-  Pool() : threads_(wanted_threads()), generation_(fork_generation()) {}
+  Pool() : threads_(static_cast<std::uint32_t>(initial_)), generation_(fork_generation()) {
+    log(LogLevel::info, "cpu: threads: " + std::to_string(initial_));
+  }
 
-  int threads() const noexcept { return threads_; }
+  int threads() const noexcept { return static_cast<int>(threads_.load()); }
 
-  void limit(int count) noexcept { limit_.store(count > 0 ? count : most_threads); }
+  /// 0: as many as at first.
+  void set_threads(int count) noexcept {
+    threads_.store(
+        static_cast<std::uint32_t>(count > 0 ? std::min(count, most_threads) : initial_));
+    threads_.notify_all();
+  }
 
   bool run(std::int64_t count, void (*body)(void*, std::int64_t), void* context) {
-    if (threads_ == 1 || generation_ != fork_generation() || limit_.load() == 1) return false;
+    const std::uint32_t threads = threads_.load();
+    if (threads == 1 || generation_ != fork_generation()) return false;
     if (in_use_.exchange(true, std::memory_order_acquire)) return false;
-    start();
+    start(threads);
+    most_inside_ = threads - 1;
     body_ = body;
     context_ = context;
     count_ = count;
@@ -92,11 +109,12 @@ class Pool {
   static constexpr std::uint32_t open = 1u << 31;
 
   // Under in_use_. Fewer workers than wanted are no error: the caller does what they do not.
-  void start() {
-    if (started_) return;
-    started_ = true;
-    for (int i = 1; i < threads_; ++i)
-      if (!host_calls().start_thread(run_worker, this)) break;
+  void start(std::uint32_t threads) {
+    while (asked_for_ < threads)
+      if (!host_calls().start_thread(run_worker, this))
+        asked_for_ = most_threads;
+      else
+        ++asked_for_;
   }
 
   static void* run_worker(void* pool) {
@@ -105,7 +123,10 @@ class Pool {
   }
 
   [[noreturn]] void work() noexcept {
+    const std::uint32_t number = ++workers_;
     for (std::uint32_t seen = 0;;) {
+      // One that is too many sleeps where no loop wakes it.
+      for (std::uint32_t now; (now = threads_.load()) <= number;) threads_.wait(now);
       seen = wait_until(epoch_, [seen](std::uint32_t epoch) { return epoch != seen; });
       if (!enter()) continue;
       take_part();
@@ -114,12 +135,12 @@ class Pool {
   }
 
   bool enter() noexcept {
-    std::uint32_t gate = gate_.load(std::memory_order_relaxed);
-    const auto most = static_cast<std::uint32_t>(limit_.load(std::memory_order_relaxed)) - 1;
+    std::uint32_t gate = gate_.load(std::memory_order_acquire);
     do {
-      if (!(gate & open) || (gate & ~open) >= most) return false;
+      if (!(gate & open) || (gate & ~open) >= most_inside_.load(std::memory_order_relaxed))
+        return false;
     } while (!gate_.compare_exchange_weak(gate, gate + 1, std::memory_order_acquire,
-                                          std::memory_order_relaxed));
+                                          std::memory_order_acquire));
     return true;
   }
 
@@ -139,11 +160,12 @@ class Pool {
     is_busy = was_busy;
   }
 
-  const int threads_;
+  const int initial_ = initial_threads();
+  std::atomic<std::uint32_t> threads_;
   const std::uint32_t generation_;
-  std::atomic<int> limit_{most_threads};
   std::atomic<bool> in_use_{false};
-  bool started_ = false;
+  std::uint32_t asked_for_ = 1;            // threads, the caller among them
+  std::atomic<std::uint32_t> workers_{0};  // that have begun
 
   // One loop: written while the gate is shut and no one is inside.
   void (*body_)(void*, std::int64_t) = nullptr;
@@ -151,6 +173,7 @@ class Pool {
   std::int64_t count_ = 0;
   std::exception_ptr error_;
   std::mutex error_mutex_;
+  std::atomic<std::uint32_t> most_inside_{0};
 
   alignas(64) std::atomic<std::int64_t> next_{0};
   alignas(64) std::atomic<std::uint32_t> epoch_{0};
@@ -176,8 +199,19 @@ void parallel_for(std::int64_t count, void (*body)(void* context, std::int64_t i
   for (std::int64_t i = 0; i < count; ++i) body(context, i);
 }
 
-int thread_count() { return pool().threads(); }
-
-void limit_threads(int count) noexcept { pool().limit(count); }
+void limit_threads(int count) noexcept { pool().set_threads(count); }
 
 }  // namespace weft::detail
+
+namespace weft {
+
+void set_num_threads(int count, Where at) {
+  if (count < 1)
+    detail::fail<ValueError>(at, "set_num_threads: " + std::to_string(count) +
+                                     " threads; at least 1, the calling thread, takes part");
+  detail::pool().set_threads(count);
+}
+
+int num_threads() { return detail::pool().threads(); }
+
+}  // namespace weft

@@ -18,10 +18,7 @@ void parallel_for(std::int64_t count, const F& body) {
       const_cast<F*>(&body));
 }
 
-/// Threads that take part, the caller among them: WEFT_NUM_THREADS, or as many as the process may
-/// run on.
-int thread_count();
-/// Lets fewer take part (tests); 0 lifts the limit. Not while work is running.
+/// As weft::set_num_threads (tests); 0: as many as at first.
 void limit_threads(int count) noexcept;
 
 }  // namespace weft::detail

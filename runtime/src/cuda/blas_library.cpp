@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 
 #include <weft/codegen/build.h>
+#include <weft/graph/detail/environment.h>
 
 namespace weft::detail {
 
@@ -59,7 +60,7 @@ std::vector<std::string> places_beside_nvrtc() {
 }
 
 BlasLibrary load_for_process() {
-  const char* const wanted = ::secure_getenv("WEFT_CUBLASLT");
+  const char* const wanted = environment("WEFT_CUBLASLT");
   BlasLibrary library;
   if (wanted && std::string_view(wanted) == "off") {
     library.info.problem = "cublasLt: not used, as WEFT_CUBLASLT is off";

@@ -1,12 +1,12 @@
 #include "cuda_stream.h"
 
 #include <algorithm>
-#include <cstdlib>
 #include <cstring>
-#include <string_view>
 #include <utility>
 
 #include <pthread.h>
+
+#include <weft/graph/detail/environment.h>
 
 #include "../host_calls.h"
 #include "../spin.h"
@@ -21,10 +21,7 @@ constexpr unsigned independent_stream = 1;  // does not wait for the legacy stre
 
 /// Every step is waited for, so that an error names it.
 bool waits_for_each_step() {
-  static const bool asked = [] {
-    const char* const text = std::getenv("WEFT_SYNC");
-    return text && std::string_view(text) != "0" && std::string_view(text) != "";
-  }();
+  static const bool asked = environment_flag("WEFT_SYNC", false);
   return asked;
 }
 

@@ -1,12 +1,13 @@
 #include "gpu_count.h"
 
 #include <algorithm>
-#include <cstdlib>
 #include <filesystem>
 #include <string_view>
 #include <system_error>
 
 #include <dlfcn.h>
+
+#include <weft/graph/detail/environment.h>
 
 namespace weft::detail {
 
@@ -101,7 +102,7 @@ int count_named(const char* visible, const std::vector<std::string>& uuids) {
 int count_visible_gpus(std::string* why_none) {
   std::vector<std::string> uuids;
   const bool known = ask_nvml(uuids) || ask_files(uuids);
-  const char* const visible = std::getenv("CUDA_VISIBLE_DEVICES");
+  const char* const visible = environment("CUDA_VISIBLE_DEVICES");
   const int count = count_named(visible, uuids);
   if (count == 0 && why_none) {
     if (!known)

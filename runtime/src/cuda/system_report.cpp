@@ -128,6 +128,7 @@ SystemReport system_report() {
   for (int i = 0; calls && i < count; ++i) report.gpus.push_back(report_gpu(*calls, i));
   report.kernel_folder = report_folder();
   report.verdict = verdict_of(report, detail::nvrtc_info());
+  report.settings = environment_settings();
   return report;
 }
 

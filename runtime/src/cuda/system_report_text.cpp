@@ -5,6 +5,9 @@
 #include <iomanip>
 #include <ostream>
 #include <sstream>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include <weft/graph/device.h>
 #include <weft/runtime/system.h>
@@ -59,6 +62,27 @@ void gpu_line(std::ostream& out, const GpuReport& gpu) {
       << ", compute capability " << gpu.compute_capability / 10 << '.'
       << gpu.compute_capability % 10 << ", " << gpu.multiprocessors << " multiprocessors: "
       << (gpu.problem.empty() ? "usable" : "not usable: " + indented(gpu.problem)) << '\n';
+}
+
+/// Without the marks of code of a page of documentation.
+std::string plain(std::string text) {
+  std::erase(text, '`');
+  return text;
+}
+
+void settings_lines(std::ostream& out, const std::vector<Setting>& settings) {
+  std::size_t width = 0;
+  for (const Setting& setting : settings) width = std::max(width, setting.name.size());
+  const char* title = "settings";
+  for (const Setting& setting : settings) {
+    label(out, std::exchange(title, ""))
+        << setting.name << std::string(width - setting.name.size() + 2, ' ');
+    if (setting.value)
+      out << "= " << *setting.value;
+    else
+      out << "not set" << (setting.fallback.empty() ? "" : ": ") << plain(setting.fallback);
+    out << '\n';
+  }
 }
 
 /// Bytes of the UTF-8 character that the text begins with; 0 where it begins with none (RFC 3629).
@@ -134,6 +158,7 @@ std::ostream& operator<<(std::ostream& out, const SystemReport& report) {
   out << '\n';
   for (const GpuReport& gpu : report.gpus) gpu_line(out, gpu);
   label(out, "verdict") << indented(report.verdict) << '\n';
+  settings_lines(out, report.settings);
   return out;
 }
 
@@ -158,7 +183,13 @@ void write_json(std::ostream& out, const SystemReport& report) {
         << ", \"problem\": " << quoted(gpu.problem) << "}";
   }
   out << "],\n \"no_gpu_reason\": " << quoted(report.no_gpu_reason)
-      << ",\n \"verdict\": " << quoted(report.verdict) << "}\n";
+      << ",\n \"verdict\": " << quoted(report.verdict) << ",\n \"settings\": {";
+  for (std::size_t i = 0; i < report.settings.size(); ++i) {
+    const Setting& setting = report.settings[i];
+    out << (i ? ",\n  " : "\n  ") << quoted(setting.name) << ": "
+        << (setting.value ? quoted(*setting.value) : "null");
+  }
+  out << "}}\n";
 }
 
 }  // namespace weft

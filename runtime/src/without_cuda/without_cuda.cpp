@@ -68,6 +68,7 @@ SystemReport system_report() {
     library->problem = no_backend;
   report.kernel_folder.problem = report.no_gpu_reason = no_backend;
   report.verdict = std::string(no_backend) + ": programs run on the cpu";
+  report.settings = environment_settings();
   return report;
 }
 

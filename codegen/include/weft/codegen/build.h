@@ -44,11 +44,6 @@ struct KernelCacheInfo {
 };
 KernelCacheInfo kernel_cache_info();
 
-/// What takes the cache's warnings, one line each with no newline at its end; null for stderr.
-/// Returns the one before.
-using WarningSink = void (*)(const char* message);
-WarningSink set_warning_sink(WarningSink sink) noexcept;
-
 class KernelCache;
 
 /// A kernel that was asked for. Equal requests share one while it is being built.

@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include <weft/runtime/settings.h>
+
 namespace weft {
 
 /// A library that is looked for when it is first needed.
@@ -44,8 +46,9 @@ struct SystemReport {
   LibraryReport cublaslt;
   KernelFolderReport kernel_folder;
   std::vector<GpuReport> gpus;
-  std::string no_gpu_reason;  // where there are none
-  std::string verdict;        // in one line: whether these work together, and why
+  std::string no_gpu_reason;      // where there are none
+  std::string verdict;            // in one line: whether these work together, and why
+  std::vector<Setting> settings;  // the environment's
 };
 
 /// Looks for all of it, and has each GPU run a kernel, which makes its context. Throws nothing for
