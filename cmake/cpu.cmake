@@ -2,6 +2,10 @@
 # same sources once per instruction-set level. The runtime chooses among levels when it starts.
 file(GLOB_RECURSE cpu_sources CONFIGURE_DEPENDS "runtime/src/cpu/*.cpp")
 file(GLOB_RECURSE kernel_sources CONFIGURE_DEPENDS "runtime/src/cpu/kernels/*.cpp")
+# Float products but for strict ones: a product and the sum that it goes into are one fma where there is
+# one.
+set_source_files_properties(runtime/src/cpu/kernels/gemm.cpp runtime/src/cpu/kernels/gemv.cpp
+                            PROPERTIES COMPILE_OPTIONS -ffp-contract=fast)
 list(REMOVE_ITEM cpu_sources ${kernel_sources})
 
 add_library(weft_cpu OBJECT ${cpu_sources} ${weft_empty_source})
