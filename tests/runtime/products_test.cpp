@@ -1,10 +1,12 @@
-// Float products of the cpu against sums in double: every way that operands lie in memory, around
-// the edges of tiles and blocks, on every instruction set; and that threads do not change their
-// bits.
+// Float products of the cpu against Eigen's in long double: every way that operands lie in memory,
+// around the edges of tiles and blocks, on every instruction set; and that threads do not change
+// their bits.
 #include <algorithm>
 #include <atomic>
 #include <cmath>
 #include <limits>
+
+#include <Eigen/Core>
 
 #include "cpu/matrices.h"
 #include "runtime/cpu_steps.h"
@@ -85,23 +87,21 @@ struct Wanted {
 
   Wanted(const Laid& a, const Laid& b, std::int64_t batch, std::int64_t m, std::int64_t n,
          std::int64_t k, DType dtype) {
+    using Matrix = Eigen::Matrix<long double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
+    using Values =
+        Eigen::Map<const Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>>;
     const double step = dtype == DType::f64 ? 0x1p-53 : 0x1p-24;
-    for (std::int64_t s = 0; s < std::max<std::int64_t>(1, batch); ++s)
-      for (std::int64_t i = 0; i < m; ++i)
-        for (std::int64_t j = 0; j < n; ++j) {
-          long double sum = 0;
-          double size = 0;
-          for (std::int64_t p = 0; p < k; ++p) {
-            const double x = a.values[std::size_t((s * m + i) * k + p)];
-            const double y = b.values[std::size_t((s * k + p) * n + j)];
-            sum += static_cast<long double>(x) * y;
-            size += std::abs(x * y);
-          }
-          values.push_back(double(sum));
-          slack.push_back(
-              double(k + 2) * step * size +
-              (size_of(dtype) == 2 ? epsilon_of(dtype) * std::abs(double(sum)) + 1e-7 : 0));
-        }
+    for (std::int64_t s = 0; s < std::max<std::int64_t>(1, batch); ++s) {
+      const Matrix x = Values(a.values.data() + s * m * k, m, k).cast<long double>();
+      const Matrix y = Values(b.values.data() + s * k * n, k, n).cast<long double>();
+      const Matrix sums = x.lazyProduct(y), sizes = x.cwiseAbs().lazyProduct(y.cwiseAbs());
+      for (std::int64_t i = 0; i < m * n; ++i) {
+        const auto sum = double(sums.data()[i]);
+        values.push_back(sum);
+        slack.push_back(double(k + 2) * step * double(sizes.data()[i]) +
+                        (size_of(dtype) == 2 ? epsilon_of(dtype) * std::abs(sum) + 1e-7 : 0));
+      }
+    }
   }
   void check(const Array& c) const {
     std::int64_t wrong = 0;

@@ -59,6 +59,12 @@ std::size_t packed_bytes(const Matrix& matrix, DType dtype);
 /// any of the threads.
 void run_product(const StepCall& call, const Finished& finished);
 
+/// How long the blocks are that the sum of k terms is cut into: even, and at most `most`.
+inline std::int64_t block_terms(std::int64_t k, std::int64_t most) {
+  const std::int64_t blocks = (k + most - 1) / most;
+  return ((k + blocks - 1) / blocks + 3) / 4 * 4;
+}
+
 /// c = a b in floats; c is dense, of the operands' dtype, and its first row is row `first_row` of
 /// the batch. m, n, k > 0.
 struct MatrixProduct {

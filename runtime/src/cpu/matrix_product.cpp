@@ -31,11 +31,18 @@ class Multiplication {
       : of_(of), kernels_(kernels), m_(of.a.rows), n_(of.b.columns), k_(of.a.columns),
         size_(static_cast<std::int64_t>(size_of(of.dtype))), is_stored_(is_class_storage(of.dtype)),
         is_small_(m_ * n_ * k_ < parallel_products) {
-    // Blocks of k as even as can be.
-    terms_ = round_up(divide_up(k_, divide_up(k_, kernels.terms)), 4);
-    reads_a_ =
-        is_stored_ &&
-        (is_small_ || (of.a.column_stride == 1 && (n_ <= 2 * region_columns || m_ <= shared_rows)));
+    terms_ = block_terms(k_, kernels.terms);
+    const auto is_near = [&](std::int64_t stride, std::int64_t bytes) {
+      return stride >= 0 && stride * size_ <= bytes;
+    };
+    if (!is_stored_) return;
+    const Matrix &a = of.a, &b = of.b;
+    // What is read few times is not worth packing, unless each line of it is on another page.
+    reads_a_ = is_small_ ||
+               (a.column_stride == 1 && (n_ <= 2 * region_columns || m_ <= shared_rows)) ||
+               (a.row_stride == 1 && is_near(a.column_stride, 256));
+    reads_b_ = b.column_stride == 1 &&
+               (m_ <= kernels.rows || (m_ <= 2 * kernels.rows && is_near(b.row_stride, 2048)));
   }
 
   void run() const {
@@ -85,9 +92,12 @@ class Multiplication {
     const std::int64_t width = kernels_.columns;
     const std::int64_t columns =
         std::min(round_up(divide_up(n_, parts()), width), round_up(region_columns, width));
-    each(divide_up(n_, columns), [&](std::int64_t part) {
-      const std::int64_t j = part * columns;
-      multiply_region({0, m_, j, std::min(columns, n_ - j)}, nullptr, 0);
+    // What is read in place is read in whole strips: the last columns are packed.
+    const std::int64_t whole = reads_b_ ? n_ / width * width : n_;
+    const std::int64_t count = divide_up(whole, columns);
+    each(count + (whole < n_), [&](std::int64_t part) {
+      const std::int64_t j = std::min(part * columns, whole);
+      multiply_region({0, m_, j, std::min(columns, (part < count ? whole : n_) - j)}, nullptr, 0);
     });
   }
 
@@ -105,7 +115,8 @@ class Multiplication {
     const std::int64_t depth = std::min(terms_, k_);
     const Scratch room_a(reads_a_ ? 0
                                   : bytes_of_block(round_up(region.rows, kernels_.rows), depth));
-    const Scratch room_b(packed_b ? 0 : bytes_of_block(round_up(region.columns, width), depth));
+    const bool packs_b = !packed_b && !(reads_b_ && region.columns % width == 0);
+    const Scratch room_b(!packs_b ? 0 : bytes_of_block(round_up(region.columns, width), depth));
     const Scratch room_c(is_stored_ ? 0 : bytes_of_block(region.rows, region.columns));
     ProductBlock<T> block{};
     block.c = is_stored_ ? reinterpret_cast<T*>(of_.c) + region.row * n_ + region.column
@@ -117,10 +128,11 @@ class Multiplication {
       block.adds = p > 0;
       block.n = region.columns;
       set_a(block, region, p, room_a.template as<T>());
-      block.b_row = width;
-      block.b_strip = packed_b ? strip : width * block.k;
-      block.b = packed_b ? packed_b + p * width : room_b.template as<T>();
-      if (!packed_b) pack_b(room_b.template as<T>(), region.column, region.columns, p, block.k);
+      set_b(block, region, p, packed_b, strip);
+      if (packs_b) {
+        block.b = room_b.template as<T>();
+        pack_b(room_b.template as<T>(), region.column, region.columns, p, block.k);
+      }
       if (p + terms_ < k_)
         kernels_.block(block);
       else
@@ -152,6 +164,23 @@ class Multiplication {
     }
   }
 
+  // As b lies packed for all, in place, or will lie when it is packed.
+  void set_b(ProductBlock<T>& block, const Region& region, std::int64_t p, const T* packed,
+             std::int64_t strip) const {
+    const Matrix& b = of_.b;
+    block.b_row = kernels_.columns;
+    if (packed) {
+      block.b = packed + p * kernels_.columns;
+      block.b_strip = strip;
+    } else if (reads_b_ && region.columns % kernels_.columns == 0) {
+      block.b = reinterpret_cast<const T*>(b.data) + p * b.row_stride + region.column;
+      block.b_strip = kernels_.columns;
+      block.b_row = b.row_stride;
+    } else {
+      block.b_strip = kernels_.columns * block.k;
+    }
+  }
+
   // The last block of k: groups of columns are finished one by one.
   void finish(ProductBlock<T>& block, const Region& region) const {
     const std::int64_t width = kernels_.columns, group = round_up(region_columns, width);
@@ -176,7 +205,7 @@ class Multiplication {
   const std::int64_t m_, n_, k_, size_;
   const bool is_stored_;  // c and the operands are stored as they are computed
   const bool is_small_;
-  bool reads_a_ = false;  // a is read in place
+  bool reads_a_ = false, reads_b_ = false;  // in place
   std::int64_t terms_ = 0;
 };
 

@@ -67,9 +67,10 @@ class VectorProduct {
     if (!is_read_) return multiply_widened(y, x, from, count);
     if (!sums_rows_)
       return kernels_.dots(y, reinterpret_cast<const T*>(from), a.row_stride, x, count, terms_);
-    for (std::int64_t p = 0; p < terms_; p += kernels_.terms)
+    const std::int64_t block = block_terms(terms_, kernels_.terms);
+    for (std::int64_t p = 0; p < terms_; p += block)
       kernels_.row_sums(y, reinterpret_cast<const T*>(from) + p * a.column_stride, a.column_stride,
-                        x + p, count, std::min(kernels_.terms, terms_ - p), p > 0);
+                        x + p, count, std::min(block, terms_ - p), p > 0);
   }
 
   // Parts of the matrix, put side by side in the class.

@@ -32,10 +32,7 @@ void multiply(const Tile<T>& of, T* __restrict c, int64_t c_stride) {
   WEFT_UNROLL_ALL
   for (int i = 0; i < rows; ++i) __builtin_prefetch(c + i * c_stride + vectors * width - 1, 1);
   Vector<T> sums[rows][vectors] = {};
-#if !defined(__clang__)
-#pragma GCC unroll 4
-#endif
-  for (int64_t p = of.k; p > 0; --p) {
+  const auto add_term = [&]() __attribute__((always_inline)) {
     Vector<T> row[vectors];
     WEFT_UNROLL_ALL
     for (int j = 0; j < vectors; ++j) row[j] = load(b + j * width);
@@ -47,12 +44,23 @@ void multiply(const Tile<T>& of, T* __restrict c, int64_t c_stride) {
     }
     a += a_column;
     b += b_row;
-  }
+  };
+  int64_t p = of.k;
+  if constexpr (is_packed)
+    for (; p >= 4; p -= 4) {
+      add_term();
+      add_term();
+      add_term();
+      add_term();
+    }
+  for (; p > 0; --p) add_term();
   WEFT_UNROLL_ALL
-  for (int i = 0; i < rows; ++i) WEFT_UNROLL_ALL
-  for (int j = 0; j < vectors; ++j) {
-    T* const place = c + i * c_stride + j * width;
-    store<T>(place, of.adds ? load(place) + sums[i][j] : sums[i][j]);
+  for (int i = 0; i < rows; ++i) {
+    WEFT_UNROLL_ALL
+    for (int j = 0; j < vectors; ++j) {
+      T* const place = c + i * c_stride + j * width;
+      store<T>(place, of.adds ? load(place) + sums[i][j] : sums[i][j]);
+    }
   }
 }
 

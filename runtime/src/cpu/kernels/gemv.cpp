@@ -28,9 +28,11 @@ void dots_of(T* __restrict y, const T* __restrict a, int64_t stride, const T* __
     WEFT_UNROLL_ALL
     for (int v = 0; v < dot_vectors; ++v) of_x[v] = load(x + p + v * width);
     WEFT_UNROLL_ALL
-    for (int i = 0; i < rows; ++i) WEFT_UNROLL_ALL
-    for (int v = 0; v < dot_vectors; ++v)
-      sums[i][v] += of_x[v] * load(a + i * stride + p + v * width);
+    for (int i = 0; i < rows; ++i) {
+      WEFT_UNROLL_ALL
+      for (int v = 0; v < dot_vectors; ++v)
+        sums[i][v] += of_x[v] * load(a + i * stride + p + v * width);
+    }
   }
   T rest[rows] = {};
   for (; p < terms; ++p)
@@ -49,15 +51,21 @@ void dots(T* y, const T* a, int64_t stride, const T* x, int64_t rows, int64_t te
 template <class T, int terms>
 void add_rows(T* __restrict sums, const T* __restrict b, int64_t stride, const T* x,
               int64_t columns) {
-  constexpr int width = lanes<T>;
+  constexpr int width = lanes<T>, vectors = 2;
   T factor[terms];
   for (int p = 0; p < terms; ++p) factor[p] = x[p];
   int64_t j = 0;
-  for (; j + width <= columns; j += width) {
-    Vector<T> sum = load(sums + j);
+  for (; j + vectors * width <= columns; j += vectors * width) {
+    Vector<T> sum[vectors];
     WEFT_UNROLL_ALL
-    for (int p = 0; p < terms; ++p) sum += factor[p] * load(b + p * stride + j);
-    store<T>(sums + j, sum);
+    for (int v = 0; v < vectors; ++v) sum[v] = load(sums + j + v * width);
+    WEFT_UNROLL_ALL
+    for (int p = 0; p < terms; ++p) {
+      WEFT_UNROLL_ALL
+      for (int v = 0; v < vectors; ++v) sum[v] += factor[p] * load(b + p * stride + j + v * width);
+    }
+    WEFT_UNROLL_ALL
+    for (int v = 0; v < vectors; ++v) store<T>(sums + j + v * width, sum[v]);
   }
   for (; j < columns; ++j) {
     T sum = sums[j];
@@ -69,7 +77,7 @@ void add_rows(T* __restrict sums, const T* __restrict b, int64_t stride, const T
 template <class T>
 void row_sums(T* y, const T* b, int64_t stride, const T* x, int64_t columns, int64_t terms,
               bool adds) {
-  constexpr int64_t most = 1024;  // sums stay in the nearest cache
+  constexpr int64_t most = 16384 / sizeof(T);  // sums stay in the nearest cache
   alignas(64) T sums[most];
   for (int64_t j = 0; j < columns; j += most) {
     const int64_t count = columns - j < most ? columns - j : most;
