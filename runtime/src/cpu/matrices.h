@@ -1,6 +1,8 @@
 // Operands of products as matrices, one for each index of a batch.
 #pragma once
 
+#include <algorithm>
+
 #include "cpu/rows.h"
 #include "cpu/walk.h"
 
@@ -59,9 +61,10 @@ std::size_t packed_bytes(const Matrix& matrix, DType dtype);
 /// any of the threads.
 void run_product(const StepCall& call, const Finished& finished);
 
-/// How long the blocks are that the sum of k terms is cut into: even, and at most `most`.
-inline std::int64_t block_terms(std::int64_t k, std::int64_t most) {
-  const std::int64_t blocks = (k + most - 1) / most;
+/// How long the blocks are that the sum of k terms is cut into: even, and as near to `good` as that
+/// allows, so less than one and a half times as long.
+inline std::int64_t block_terms(std::int64_t k, std::int64_t good) {
+  const std::int64_t blocks = std::max<std::int64_t>(1, (k + good / 2) / good);
   return ((k + blocks - 1) / blocks + 3) / 4 * 4;
 }
 

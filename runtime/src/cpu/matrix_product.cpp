@@ -66,9 +66,9 @@ class Multiplication {
     const std::int64_t width = kernels_.columns;
     const std::int64_t chunk = std::max(
         region_columns, shared_bytes / static_cast<std::int64_t>(sizeof(T)) / k_ / width * width);
-    const std::int64_t rows = std::min(region_rows * 4 / static_cast<std::int64_t>(sizeof(T)) /
-                                           kernels_.rows * kernels_.rows,
-                                       round_up(divide_up(m_, parts()), kernels_.rows));
+    const std::int64_t most = region_rows * 4 / static_cast<std::int64_t>(sizeof(T));
+    const std::int64_t rows =
+        round_up(divide_up(m_, std::max(parts(), divide_up(m_, most))), kernels_.rows);
     const Scratch room(static_cast<std::size_t>(k_ * round_up(std::min(n_, chunk), width)) *
                        sizeof(T));
     T* const packed = room.template as<T>();

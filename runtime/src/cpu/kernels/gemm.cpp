@@ -123,6 +123,14 @@ void multiply_block(const ProductBlock<T>& block) {
       const int rows = block.m - i < height ? int(block.m - i) : height;
       T* const c = block.c + i * block.c_stride + j;
       tile.a = block.a + down * block.a_tile;
+      if (is_packed && j + width < block.n) {
+        // A part of the next strip, on its way while this one is used.
+        const char* const next = reinterpret_cast<const char*>(tile.b + block.b_strip);
+        const int64_t lines = block.k * width * int64_t(sizeof(T)) / 64;
+        const int64_t each = lines * height / block.m + 1;
+        for (int64_t line = down * each; line < (down + 1) * each && line < lines; ++line)
+          __builtin_prefetch(next + line * 64, 0, 2);
+      }
       const TileFn<T> multiply_tile = is_packed && rows == tile_rows && vectors == tile_vectors
                                           ? tiles_of<T>.whole
                                           : tiles_of<T>.other[vectors - 1][rows - 1];

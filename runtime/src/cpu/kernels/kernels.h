@@ -146,7 +146,7 @@ using RowSumsFn = void (*)(T* y, const T* b, int64_t stride, const T* x, int64_t
 template <class T>
 struct ProductKernels {
   int64_t rows, columns;  // of a tile of c
-  int64_t terms;          // most of a block: a strip of b stays in the nearest cache
+  int64_t terms;          // of a good block: a strip of b stays in the nearest cache
   void (*block)(const ProductBlock<T>&);
   PackFn<T> pack_a[4], pack_b[4];  // by dtype: f16, bf16, f32, f64; null for another class
   DotsFn<T> dots;

@@ -125,10 +125,15 @@ template <class T, class D, int width>
 void pack_panel(T* __restrict packed, const typename D::Stored* __restrict x, int64_t across,
                 int64_t along, int64_t count, int64_t terms) {
   if (along == 1 && count > 1) {
-    if constexpr (sizeof(T) == sizeof(typename D::Stored))
-      pack_rows<T, width>(packed, x, across, count, terms);
-    else
-      pack_rows<D, width>(packed, x, across, count, terms);
+    // So many that the panel's part stays in the nearest cache while groups of rows pass.
+    constexpr int64_t most = 128;
+    for (int64_t p = 0; p < terms; p += most) {
+      const int64_t part = terms - p < most ? terms - p : most;
+      if constexpr (sizeof(T) == sizeof(typename D::Stored))
+        pack_rows<T, width>(packed + p * width, x + p, across, count, part);
+      else
+        pack_rows<D, width>(packed + p * width, x + p, across, count, part);
+    }
   } else {
     for (int64_t p = 0; p < terms; ++p)
       for (int64_t i = 0; i < count; ++i)
