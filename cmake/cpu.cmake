@@ -1,13 +1,17 @@
-# The CPU backend: weft_cpu is the part that knows Eigen, weft_kernels_<level> the inner loops, the
-# same sources once per instruction-set level. The runtime chooses among levels when it starts.
+# The CPU backend: weft_cpu carries steps out, weft_kernels_<level> are the inner loops, the same
+# sources once per instruction-set level. The runtime chooses among levels when it starts.
 file(GLOB_RECURSE cpu_sources CONFIGURE_DEPENDS "runtime/src/cpu/*.cpp")
 file(GLOB_RECURSE kernel_sources CONFIGURE_DEPENDS "runtime/src/cpu/kernels/*.cpp")
+# In float products, but for strict ones, a factor's product and the sum that it goes into are one fma
+# where the level has that.
+set_source_files_properties(runtime/src/cpu/kernels/gemm.cpp runtime/src/cpu/kernels/gemv.cpp
+                            PROPERTIES COMPILE_OPTIONS -ffp-contract=fast)
 list(REMOVE_ITEM cpu_sources ${kernel_sources})
 
 add_library(weft_cpu OBJECT ${cpu_sources} ${weft_empty_source})
 target_include_directories(weft_cpu PRIVATE runtime/src)
 target_compile_options(weft_cpu PRIVATE -O3)
-target_link_libraries(weft_cpu PRIVATE weft_runtime Eigen3::Eigen Threads::Threads weft_warnings)
+target_link_libraries(weft_cpu PRIVATE weft_runtime Threads::Threads weft_warnings)
 
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|amd64|AMD64)$")
   set(levels v2 v3 v4)
@@ -24,9 +28,7 @@ foreach(level ${levels})
   set(kernels weft_kernels_${level})
   add_library(${kernels} OBJECT ${kernel_sources} ${weft_empty_source})
   target_include_directories(${kernels} PRIVATE runtime/src codegen/kernels)
-  # Eigen renamed per level: its templates are weak symbols, and the linker would keep one level's
-  # for all of them.
-  target_compile_definitions(${kernels} PRIVATE WEFT_ISA=${level} Eigen=weft_eigen_${level})
+  target_compile_definitions(${kernels} PRIVATE WEFT_ISA=${level})
   # -O3 comes after the build type's own level, so debug and sanitizer builds have fast kernels too.
   target_compile_options(${kernels} PRIVATE -O3 -fno-math-errno -fno-trapping-math
     -fno-exceptions -fno-rtti -fno-threadsafe-statics)
@@ -36,7 +38,7 @@ foreach(level ${levels})
   if("undefined" IN_LIST WEFT_SANITIZE)
     target_compile_options(${kernels} PRIVATE -fno-sanitize=vptr) # needs run-time type information
   endif()
-  target_link_libraries(${kernels} PRIVATE weft_runtime Eigen3::Eigen)
+  target_link_libraries(${kernels} PRIVATE weft_runtime)
   list(APPEND weft_kernel_levels kernels_${level})
   string(APPEND level_list "WEFT_LEVEL(${level})")
 endforeach()

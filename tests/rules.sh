@@ -82,11 +82,10 @@ rule_words() { # absolute paths of machines that the project was made on
     "$(grep -rnIE --exclude-dir=.git --exclude=.git --exclude-dir=build '(^|[^A-Za-z0-9_.})/-])/(wor[k]|far[m])([^A-Za-z0-9_-]|$)' .)"
 }
 
-# A weak symbol of one instruction-set level may stand in for another level's, unless its name has
-# the level in it, as Eigen's namespace has.
+# A weak symbol of one instruction-set level may stand in for another level's.
 rule_kernels() {
   forbid 'weak symbols in kernel objects (internal linkage or always_inline is needed)' \
-    "$(nm -C --defined-only "$@" | grep -E '^[0-9a-f]* ?[WwVvu] ' | grep -v 'weft_eigen_' | sort -u)"
+    "$(nm -C --defined-only "$@" | grep -E '^[0-9a-f]* ?[WwVvu] ' | sort -u)"
 }
 
 expect() { # pass|fail RULE WHAT, in the current folder

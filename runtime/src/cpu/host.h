@@ -15,6 +15,7 @@ const KernelTable& kernels();
 const ProductTable& products();
 /// The kernels of a level by name; false where this build or this processor lacks it (tests).
 bool fill_level(const char* name, KernelTable& table);
+bool fill_level(const char* name, KernelTable& table, ProductTable& products);
 
 /// Below this many elements a step stays on the calling thread.
 inline constexpr std::int64_t parallel_elements = 64 * 1024;

@@ -58,6 +58,11 @@ bool supports_base() { return true; }
     fill_integers_##isa(table);             \
     fill_strict_##isa(table);               \
     fill_random_##isa(table);               \
+  }                                       \
+  void fill_product_##isa(ProductTable& table) { \
+    fill_gemm_##isa(table);               \
+    fill_pack_##isa(table);               \
+    fill_gemv_##isa(table);               \
   }
 WEFT_KERNEL_LEVELS
 #undef WEFT_LEVEL
@@ -127,13 +132,19 @@ const ProductTable& products() {
   return table;
 }
 
-bool fill_level(const char* name, KernelTable& table) {
+bool fill_level(const char* name, KernelTable& table, ProductTable& products) {
   for (const Level& level : levels)
     if (std::strcmp(level.name, name) == 0 && level.is_supported()) {
       level.fill(table);
+      level.fill_products(products);
       return true;
     }
   return false;
+}
+
+bool fill_level(const char* name, KernelTable& table) {
+  ProductTable products;
+  return fill_level(name, table, products);
 }
 
 }  // namespace weft::detail

@@ -111,23 +111,46 @@ struct KernelTable {
   void (*keys)(uint64_t* result, int64_t first, int64_t n, uint64_t seed, uint64_t call);
 };
 
-/// c[m,n] = a[m,k] b[k,n] in floats, m, n, k > 0; strides in elements. c is row-major, and of a's and
-/// of b's strides one each is 1.
+/// A block of a float product, c[m,n] = a[m,k] b[k,n] or c += a b; strides in elements. Tile t of a's
+/// rows, `rows` high, begins at a + t·a_tile, strip s of b's columns at b + s·b_strip. Whole strips of b are read,
+/// also where n ends within one.
 template <class T>
-struct ProductCall {
+struct ProductBlock {
   T* c;
   const T* a;
   const T* b;
-  T* scratch;  // scratch_bytes(m, n, k), 64-byte aligned
   int64_t m, n, k;
   int64_t c_stride;
-  int64_t a_row, a_column, b_row, b_column;
+  int64_t rows;  // of a tile, at most as many as the level's tiles have
+  int64_t a_tile, a_row, a_column;
+  int64_t b_strip, b_row;
+  bool adds;
 };
 
+/// Puts an operand's elements into panels as wide as a tile: element (i, p), at x[i·across + p·along],
+/// goes to packed[i / width · panel + p · width + i % width], for i < count and p < terms. The last
+/// panel is filled up with zeros. `x` is storage of the dtype.
+template <class T>
+using PackFn = void (*)(T* packed, int64_t panel, const void* x, int64_t across, int64_t along,
+                        int64_t count, int64_t terms);
+
+/// y[i] = Σ x[p] a[i·stride + p] for i < rows: each sum in a few vectors, joined at its end.
+template <class T>
+using DotsFn = void (*)(T* y, const T* a, int64_t stride, const T* x, int64_t rows, int64_t terms);
+/// y[j] = Σ x[p] b[p·stride + j] for j < columns, or y[j] += that where it `adds`; p ascending.
+template <class T>
+using RowSumsFn = void (*)(T* y, const T* b, int64_t stride, const T* x, int64_t columns, int64_t terms,
+                           bool adds);
+
+/// How float products are cut at a level: constants, so that the shape alone decides the order of sums.
 template <class T>
 struct ProductKernels {
-  void (*run)(const ProductCall<T>&);
-  int64_t (*scratch_bytes)(int64_t m, int64_t n, int64_t k);
+  int64_t rows, columns;  // of a tile of c
+  int64_t terms;          // of a good block: a strip of b stays in the nearest cache
+  void (*block)(const ProductBlock<T>&);
+  PackFn<T> pack_a[4], pack_b[4];  // by dtype: f16, bf16, f32, f64; null for another class
+  DotsFn<T> dots;
+  RowSumsFn<T> row_sums;
 };
 
 struct ProductTable {
@@ -143,7 +166,9 @@ struct ProductTable {
   void fill_integers_##level(KernelTable&);       \
   void fill_strict_##level(KernelTable&);         \
   void fill_random_##level(KernelTable&);         \
-  void fill_product_##level(ProductTable&);
+  void fill_gemm_##level(ProductTable&);          \
+  void fill_pack_##level(ProductTable&);          \
+  void fill_gemv_##level(ProductTable&);
 WEFT_DECLARE_LEVEL(base)
 WEFT_DECLARE_LEVEL(v2)
 WEFT_DECLARE_LEVEL(v3)
