@@ -21,7 +21,7 @@ void FusedCall::run() const {
     return;
   }
   const std::int64_t chunk =
-      std::clamp(blocks / (4 * thread_count()), least_chunk_blocks, most_chunk_blocks);
+      std::clamp(blocks / (4 * num_threads()), least_chunk_blocks, most_chunk_blocks);
   parallel_for((blocks + chunk - 1) / chunk,
                [&](std::int64_t i) { run_blocks(i * chunk, std::min(blocks, (i + 1) * chunk)); });
 }

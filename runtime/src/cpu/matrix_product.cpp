@@ -60,7 +60,7 @@ class Multiplication {
   }
 
   // How many parts make a good share of the work for each thread.
-  std::int64_t parts() const { return is_small_ || thread_count() == 1 ? 1 : 4 * thread_count(); }
+  std::int64_t parts() const { return is_small_ || num_threads() == 1 ? 1 : 4 * num_threads(); }
 
   void multiply_by_rows() const {
     const std::int64_t width = kernels_.columns;

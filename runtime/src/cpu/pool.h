@@ -3,6 +3,8 @@
 
 #include <cstdint>
 
+#include <weft/runtime/settings.h>
+
 namespace weft::detail {
 
 /// Calls body(context, i) once for each 0 <= i < count, on the calling thread and, where they are

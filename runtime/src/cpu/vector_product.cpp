@@ -41,9 +41,9 @@ class VectorProduct {
       x = room.template as<T>();
     }
     const std::int64_t parts =
-        std::min(count_ * terms_ / parallel_part, 2 * std::int64_t{thread_count()});
+        std::min(count_ * terms_ / parallel_part, 2 * std::int64_t{num_threads()});
     const std::int64_t each =
-        thread_count() == 1 || parts < 2 ? count_ : ((count_ + parts - 1) / parts + 15) / 16 * 16;
+        num_threads() == 1 || parts < 2 ? count_ : ((count_ + parts - 1) / parts + 15) / 16 * 16;
     parallel_for((count_ + each - 1) / each, [&](std::int64_t part) {
       const std::int64_t first = part * each, count = std::min(each, count_ - first);
       multiply(x, first, count);
