@@ -14,17 +14,15 @@ Spec spec_of(const TensorArg& x, const char* op) {
 }
 
 void check_size(const char* op, const Shape& shape, DType dtype, Where at) {
-  constexpr std::int64_t greatest = std::numeric_limits<std::int64_t>::max();
   std::int64_t bytes = static_cast<std::int64_t>(size_of(dtype));
   for (const std::int64_t extent : shape) {
     if (extent < 0)
       fail<ShapeError>(at, std::string(op) + ": an extent is negative: " + shape.str() +
                                "; extents are 0 or more");
     // Extents of 0 are passed over: a product of the others that overflows is a mistake as well.
-    if (extent > 0 && bytes > greatest / extent)
+    if (extent > 0 && __builtin_mul_overflow(bytes, extent, &bytes))
       fail<ShapeError>(at, std::string(op) + ": the size overflows 63 bits: " + name_str(dtype) +
                                shape.str() + "; use smaller extents");
-    if (extent > 0) bytes *= extent;
   }
 }
 
