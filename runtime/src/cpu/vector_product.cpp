@@ -40,8 +40,9 @@ class VectorProduct {
       read_row(of_.dtype, room.bytes(), vector_.data, vector_.column_stride, terms_);
       x = room.template as<T>();
     }
-    const std::int64_t parts =
-        std::min(count_ * terms_ / parallel_part, 2 * std::int64_t{num_threads()});
+    // Short rows of parts are read slowly: no more of them than threads.
+    const std::int64_t most = (sums_rows_ ? 1 : 2) * std::int64_t{num_threads()};
+    const std::int64_t parts = std::min(count_ * terms_ / parallel_part, most);
     const std::int64_t each =
         num_threads() == 1 || parts < 2 ? count_ : ((count_ + parts - 1) / parts + 15) / 16 * 16;
     parallel_for((count_ + each - 1) / each, [&](std::int64_t part) {
