@@ -2,6 +2,7 @@
 #include <limits>
 
 #include <weft/graph/scope.h>
+#include <weft/runtime/plan.h>
 
 #include "gradcheck.h"
 #include "support/catch.h"
@@ -184,4 +185,34 @@ TEST_CASE("gradients of rows of functions") {
       [](const Inputs& in) { return in[0].to(f64) * sigmoid(in[0]) + exp(in[0]) / 3; },
   };
   for (const Function& each : f) CHECK(second_order_fault(each, {varied({2, 3}, 1)}) == "");
+}
+
+TEST_CASE("gradients: of a transposed factor, without a copy in other order") {
+  const Tensor x = varied({5, 7}, 1), y = varied({7, 5}, 2), h = varied({3, 5, 7}, 3);
+  const auto plain_steps = [](const Tensor& gradient) {
+    std::size_t copies = 0;
+    for (const Step& step : make_plan({gradient}).steps()) copies += step.what == "cast";
+    return copies;
+  };
+  const Function linear = [](const std::vector<Tensor>& in) {
+    return matmul(in[0], transpose(in[1], 0, 1));
+  };
+  const Tensor w = varied({4, 7}, 4);
+  CHECK(second_order_fault(linear, {x, w}) == "");
+  CHECK(plain_steps(grad(linear({x, w}), w, varied({5, 4}, 5))) == 0);
+  const Function first = [](const std::vector<Tensor>& in) {
+    return matmul(transpose(in[0], 0, 1), in[1]);
+  };
+  CHECK(second_order_fault(first, {x, varied({5, 3}, 6)}) == "");
+  CHECK(plain_steps(grad(first({x, varied({5, 3}, 6)}), x, varied({7, 3}, 7))) == 0);
+  const Function batched = [](const std::vector<Tensor>& in) {
+    return matmul(in[0], transpose(in[1], -1, -2));
+  };
+  CHECK(second_order_fault(batched, {h, varied({3, 2, 7}, 8)}) == "");
+  CHECK(second_order_fault(batched, {h, varied({2, 7}, 9)}) == "");
+  // Other permutations are none.
+  const Function turned = [](const std::vector<Tensor>& in) {
+    return matmul(in[0], permute(in[1], {2, 1, 0}));
+  };
+  CHECK(second_order_fault(turned, {h, varied({2, 7, 3}, 10)}) == "");
 }

@@ -157,10 +157,29 @@ void gradient_amin(GradientCall& call) { gradient_extreme(call); }
 // ---- products
 // ---------------------------------------------------------------------------------------
 
+Tensor transposed(const Tensor& x) { return transpose(x, -1, -2); }
+
+/// Whether it is a matrix, or matrices, recorded as another one with its axes exchanged.
+bool is_transposed(const Tensor& x) {
+  const Node* node = x.ref().node;
+  if (node->op != OpId::permute) return false;
+  const int last = 8 * (node->rank - 1);
+  return (node->attrs.v[0] >> last & 0xff) == node->rank - 2 &&
+         (node->attrs.v[0] >> (last - 8) & 0xff) == node->rank - 1;
+}
+
+/// A transposed operand's gradient is made as the transposition of a product: then the gradient of
+/// what was transposed, as a linear layer's weight is, is that product and no copy in other order.
 void gradient_matmul(GradientCall& call) {
   const Tensor &a = call.inputs[0], &b = call.inputs[1], &g = call.cotangents[0];
-  if (call.needs[0]) call.results[0] = sum_to(matmul(g, transpose(b, -1, -2)), a.shape());
-  if (call.needs[1]) call.results[1] = sum_to(matmul(transpose(a, -1, -2), g), b.shape());
+  if (call.needs[0])
+    call.results[0] = sum_to(is_transposed(a) ? transposed(matmul(b, transposed(g)))
+                                              : matmul(g, transposed(b)),
+                             a.shape());
+  if (call.needs[1])
+    call.results[1] = sum_to(is_transposed(b) ? transposed(matmul(transposed(g), a))
+                                              : matmul(transposed(a), g),
+                             b.shape());
 }
 
 // ---- between devices
