@@ -36,6 +36,7 @@ class Lowering {
     for (const Value& value : body_.outputs)
       program_.outputs.push_back({body_.vertices[value.vertex].dtype, registers_[value.vertex]});
     program_.register_count = static_cast<std::uint16_t>(next_);
+    find_joins();
     return std::move(program_);
   }
 
@@ -124,6 +125,26 @@ class Lowering {
       if (last_use_[source] != v) continue;
       last_use_[source] = never;  // an operand used twice is freed once
       free_.push_back(registers_[source]);
+    }
+  }
+
+  void find_joins() {
+    std::vector<bool> is_read(next_, false);  // later, before it is written again
+    for (const ProgramOutput& output : program_.outputs) is_read[output.reg] = true;
+    for (std::size_t i = program_.code.size(); i-- > 0;) {
+      const Instruction& code = program_.code[i];
+      if (i > 0) {
+        Instruction& before = program_.code[i - 1];
+        const std::uint16_t* const begin = before.operands;
+        const std::uint16_t* const end = begin + before.operand_count;
+        before.joins_next =
+            before.kind == Instruction::Kind::compute && code.kind == Instruction::Kind::compute &&
+            !is_read[before.result] &&
+            std::count(code.operands, code.operands + code.operand_count, before.result) == 1 &&
+            std::find(begin, end, code.result) == end;
+      }
+      is_read[code.result] = false;
+      for (int k = 0; k < code.operand_count; ++k) is_read[code.operands[k]] = true;
     }
   }
 

@@ -42,9 +42,8 @@ TEST_CASE("lower: memory inputs by their number, arguments after them") {
   body.output(body.add(OpId::sub, f32, {body.add(OpId::mul, f32, {first, scalar}), second}));
   const Program program = lower(body.graph);
   REQUIRE(program.memory_inputs == 2);
-  REQUIRE(to_text(program) ==
-          "r0 = input 0 f32\nr1 = input 1 f32\nr2 = argument 5 f32\n"
-          "r3 = mul.f32 r0 r2\nr4 = sub.f32 r3 r1\noutput r4 f32\n");
+  REQUIRE(to_text(program) == "r0 = input 0 f32\nr1 = input 1 f32\nr2 = argument 5 f32\n"
+                              "r3 = mul.f32 r0 r2\nr4 = sub.f32 r3 r1\noutput r4 f32\n");
 }
 
 TEST_CASE("lower: narrow dtypes are rounded after every op, questions and choices are not") {
@@ -95,4 +94,42 @@ TEST_CASE("lower: registers are reused, but never an operand's, an input's or an
     REQUIRE_FALSE((is_written && code.result == program.outputs[0].reg));
     is_written = is_written || code.op == OpId::neg;
   }
+}
+
+TEST_CASE("lower: what may be done in one pass with the next") {
+  const auto joins = [](const Program& program) {
+    std::string text;
+    for (const Instruction& code : program.code) text += code.joins_next ? 'j' : '-';
+    return text;
+  };
+  Body chain;
+  const auto x = chain.input(f32, 0), y = chain.input(f32, 1);
+  const auto product = chain.add(OpId::mul, f32, {x, y});
+  const auto sum = chain.add(OpId::add, f32, {product, y});
+  chain.output(chain.add(OpId::sub, f32, {x, sum}));
+  // The difference takes the register of the product.
+  CHECK(joins(lower(chain.graph)) == "j--");
+  // Twice, later again, or outside.
+  Body twice;
+  const auto a = twice.input(f32, 0);
+  const auto once = twice.add(OpId::add, f32, {a, a});
+  twice.output(twice.add(OpId::mul, f32, {once, once}));
+  CHECK(joins(lower(twice.graph)) == "--");
+  Body later;
+  const auto b = later.input(f32, 0);
+  const auto first = later.add(OpId::add, f32, {b, b});
+  const auto second = later.add(OpId::mul, f32, {first, b});
+  later.output(later.add(OpId::sub, f32, {second, first}));
+  CHECK(joins(lower(later.graph)) == "-j-");
+  Body kept;
+  const auto c = kept.input(f32, 0);
+  const auto value = kept.add(OpId::add, f32, {c, c});
+  kept.output(kept.add(OpId::mul, f32, {value, c}));
+  kept.output(value);
+  CHECK(joins(lower(kept.graph)) == "--");
+  // A narrow result is rounded between.
+  Body narrow;
+  const auto h = narrow.input(f16, 0);
+  narrow.output(narrow.add(OpId::mul, f16, {narrow.add(OpId::add, f16, {h, h}), h}));
+  CHECK(joins(lower(narrow.graph)) == "----");
 }

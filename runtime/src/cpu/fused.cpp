@@ -127,8 +127,7 @@ class BlockRunner {
   }
 
   void compute() {
-    const FusedCall::Step* const end = call_.code_ + call_.program_.code.size();
-    for (const FusedCall::Step* step = call_.code_; step != end; ++step)
+    for (const FusedCall::Step* step = call_.code_; step != call_.code_end_; ++step)
       step->run(registers_[step->result], registers_[step->operands[0]],
                 registers_[step->operands[1]], registers_[step->operands[2]]);
   }

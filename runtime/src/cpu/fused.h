@@ -62,6 +62,7 @@ class FusedCall {
   char* new_constant(std::uint16_t reg);
   void fill_constant(const MemoryInput& input) const;
   void bind_code();
+  static bool bind_pair(Step& step, const Instruction& first, const Instruction& second);
   void bind_outputs(const StepCall& call);
   void place_output(MemoryOutput& output, const ResolvedOperand& operand);
   bool is_written_as(const MemoryOutput& output) const;
@@ -74,6 +75,7 @@ class FusedCall {
   const std::int64_t numel_;
   Scratch memory_;
   Step* code_;
+  const Step* code_end_;
   MemoryInput* direct_;  // read in order
   MemoryInput* gathered_;
   MemoryInput* fixed_;  // of one element

@@ -29,6 +29,18 @@ BlockFn function_of(OpId op, int from) {
   return own ? own->blocks[from] : kernels().pointwise[static_cast<int>(op)][from];
 }
 
+int first_of(OpId op) {
+  return op == OpId::add   ? first_add
+         : op == OpId::sub ? first_sub
+         : op == OpId::mul ? first_mul
+                           : -1;
+}
+
+int second_of(OpId op, bool is_right) {
+  if (op == OpId::sub) return is_right ? second_sub_from : second_sub;
+  return op == OpId::add ? second_add : op == OpId::mul ? second_mul : -1;
+}
+
 }  // namespace
 
 FusedCall::FusedCall(const StepCall& call)
@@ -132,18 +144,36 @@ void FusedCall::fill_constant(const MemoryInput& input) const {
 
 void FusedCall::bind_code() {
   Step* step = code_;
-  for (const Instruction& code : program_.code) {
-    const int from = index_of(code.from);
-    step->run = code.kind == Instruction::Kind::cast ? kernels().cast[from][index_of(code.dtype)]
-                                                     : function_of(code.op, from);
-    flops_ += code.kind == Instruction::Kind::cast ? 1.0f : info(code.op).flops;
-    step->result = code.result;
-    std::copy_n(code.operands, 3, step->operands);
-    if (class_size(compute_class(code.dtype)) == 8) block_stride_ = block_bytes;
-    ++step;
+  const Instruction* const end = program_.code.data() + program_.code.size();
+  for (const Instruction* code = program_.code.data(); code != end; ++code, ++step) {
+    flops_ += code->kind == Instruction::Kind::cast ? 1.0f : info(code->op).flops;
+    if (class_size(compute_class(code->dtype)) == 8) block_stride_ = block_bytes;
+    if (code->joins_next && bind_pair(*step, code[0], code[1])) {
+      flops_ += info((++code)->op).flops;
+      continue;
+    }
+    const int from = index_of(code->from);
+    step->run = code->kind == Instruction::Kind::cast ? kernels().cast[from][index_of(code->dtype)]
+                                                      : function_of(code->op, from);
+    step->result = code->result;
+    std::copy_n(code->operands, 3, step->operands);
   }
+  code_end_ = step;
   for (const ProgramInput& input : program_.inputs)
     if (class_size(compute_class(input.dtype)) == 8) block_stride_ = block_bytes;
+}
+
+/// Both in one step, where there is a function for that.
+bool FusedCall::bind_pair(Step& step, const Instruction& first, const Instruction& second) {
+  if (first.from != second.from || index_of(first.from) > class_f64) return false;
+  const int a = first_of(first.op), b = second_of(second.op, second.operands[1] == first.result);
+  if (a < 0 || b < 0) return false;
+  step.run = kernels().pair[index_of(first.from)][a][b];
+  step.result = second.result;
+  step.operands[0] = first.operands[0];
+  step.operands[1] = first.operands[1];
+  step.operands[2] = second.operands[second.operands[0] == first.result ? 1 : 0];
+  return true;
 }
 
 void FusedCall::bind_outputs(const StepCall& call) {

@@ -52,6 +52,7 @@ bool supports_base() { return true; }
   void fill_##isa(KernelTable& table) {     \
     table.level = #isa;                     \
     fill_pointwise_##isa(table);            \
+    fill_pairs_##isa(table);                \
     fill_convert_##isa(table);              \
     fill_reduce_##isa(table);               \
     fill_scan_##isa(table);                 \

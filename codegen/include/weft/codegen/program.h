@@ -26,6 +26,9 @@ struct Instruction {
   std::uint8_t operand_count;
   std::uint16_t result;
   std::uint16_t operands[3];
+  /// Its result is one operand of the next instruction and read by nothing else, and the next one's
+  /// result takes the register of none of its operands: both may be done in one pass.
+  bool joins_next = false;
 };
 
 /// A value that enters: read from memory through the step's index map, or an argument of the run.

@@ -33,6 +33,10 @@ enum Reduction : int { reduce_sum, reduce_prod, reduce_max, reduce_min, reduce_a
 /// result[i] = f(x[i], y[i], z[i]) over one block; the result overlaps no operand.
 using BlockFn = void (*)(void* result, const void* x, const void* y, const void* z);
 
+/// Two ops of floats in one pass: result = second(first(x, y), z).
+enum PairFirst : int { first_add, first_sub, first_mul, pair_first_count };
+enum PairSecond : int { second_add, second_sub, second_sub_from, second_mul, pair_second_count };
+
 /// Reductions compute in the class of their operand; sums and products of i32 in i64; any and all
 /// give i32.
 struct ReduceKernels {
@@ -89,6 +93,7 @@ using RandomFn = void (*)(void* result, int64_t first, int64_t n, uint64_t seed,
 struct KernelTable {
   const char* level;
   BlockFn pointwise[kernel_op_count][kernel_class_count];  // null where there is none
+  BlockFn pair[2][pair_first_count][pair_second_count];    // f32, f64
   BlockFn cast[kernel_class_count][kernel_dtype_count];    // to a value of the dtype, in its class
   BlockFn load[kernel_dtype_count];                        // storage to class
   BlockFn store[kernel_dtype_count];                       // class to storage, of values of the dtype
@@ -160,6 +165,7 @@ struct ProductTable {
 
 #define WEFT_DECLARE_LEVEL(level)                 \
   void fill_pointwise_##level(KernelTable&);      \
+  void fill_pairs_##level(KernelTable&);          \
   void fill_convert_##level(KernelTable&);        \
   void fill_reduce_##level(KernelTable&);         \
   void fill_scan_##level(KernelTable&);           \
