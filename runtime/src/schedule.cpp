@@ -15,6 +15,8 @@ bool is_argument(const Vertex& v) { return info(v.op).is_leaf() && v.leaf < 0; }
 
 // A sleeping thread needs about 10 µs to be there, a busy machine's more.
 constexpr double quick_us = 20;
+// Of an op over the least that the cpu computes at once, a block: it shows where there is little else.
+constexpr double block_us = 0.02;
 
 // Of a plan's moves to devices, in all: runs in flight have this memory each.
 constexpr std::size_t most_bytes_sent_ahead = std::size_t{256} << 20;
@@ -55,6 +57,7 @@ class Scheduler {
     for (const FrozenStep& step : plan_.steps) {
       if (info(step.op).kind == OpKind::call) return false;
       microseconds += step.predicted_us;
+      if (step.program) microseconds += block_us * static_cast<double>(step.program->code.size());
     }
     return plan_.segments.size() == 1 && microseconds <= quick_us;
   }
