@@ -1,13 +1,9 @@
 // A GPU that is lost; forks; and the end of a process that has work in flight there.
-#include <chrono>
 #include <cstdlib>
 #include <functional>
 #include <string>
-#include <thread>
 #include <vector>
 
-#include <signal.h>
-#include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -15,6 +11,7 @@
 
 #include "support/catch.h"
 #include "support/fake_cuda.h"
+#include "support/own_process.h"
 #include "support/sanitized.h"
 
 namespace {
@@ -39,12 +36,6 @@ std::string lost_message(F work) {
   return "no DeviceLostError";
 }
 
-/// What a child returned; -1 where it hung, 1000 and a signal's number where that ended it.
-int outcome_of(int status) {
-  if (WIFEXITED(status)) return WEXITSTATUS(status);
-  return WTERMSIG(status) == SIGALRM ? -1 : 1000 + WTERMSIG(status);
-}
-
 /// What comes of work in a child.
 int in_child(const std::function<int()>& work) {
   const pid_t child = fork();
@@ -55,34 +46,12 @@ int in_child(const std::function<int()>& work) {
   REQUIRE(child > 0);
   int status = 0;
   waitpid(child, &status, 0);
-  return outcome_of(status);
+  return test::outcome_of(status);
 }
 
-/// Runs one hidden test of this program in a process of its own, that has used no GPU. Not by fork,
-/// which takes all of weft's locks: ThreadSanitizer's search for deadlocks ends the program where a
-/// thread has more than 64. There it is off too, for the forks of that process.
+/// Runs one hidden test in a process that has used no GPU.
 int alone(const char* name, const char* sync = "0") {
-  const std::string settings[] = {std::string("WEFT_SYNC=") + sync,
-                                  "TSAN_OPTIONS=detect_deadlocks=0"};
-  std::vector<char*> environment;
-  for (const std::string& setting : settings)
-    environment.push_back(const_cast<char*>(setting.c_str()));
-  for (char** entry = environ; *entry; ++entry)
-    if (!std::string(*entry).starts_with("WEFT_SYNC=") &&
-        !std::string(*entry).starts_with("TSAN_OPTIONS="))
-      environment.push_back(*entry);
-  environment.push_back(nullptr);
-  char program[] = "test";
-  char* const arguments[] = {program, const_cast<char*>(name), nullptr};
-  pid_t child = 0;
-  REQUIRE(posix_spawn(&child, "/proc/self/exe", nullptr, nullptr, arguments, environment.data()) ==
-          0);
-  int status = 0;
-  for (int i = 0; waitpid(child, &status, WNOHANG) == 0; ++i) {
-    if (i == 12000) kill(child, SIGALRM);  // it hangs
-    std::this_thread::sleep_for(std::chrono::milliseconds(10));
-  }
-  return outcome_of(status);
+  return test::run_alone(name, {std::string("WEFT_SYNC=") + sync});
 }
 
 template <class F>

@@ -10,9 +10,6 @@
 #include <thread>
 #include <vector>
 
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include <nlohmann/json.hpp>
 
 #include <weft/weft.h>
@@ -20,6 +17,7 @@
 #include "cpu/pool.h"
 #include "graph/misuse.h"
 #include "support/catch.h"
+#include "support/own_process.h"
 
 namespace {
 
@@ -67,18 +65,8 @@ std::vector<float> results() {
 }
 
 /// A hidden test of this program in a process of its own, where these are set ("NAME=value").
-int alone(const char* test, const std::vector<std::string>& settings) {
-  const pid_t child = fork();
-  REQUIRE(child >= 0);
-  if (child == 0) {
-    for (const char* name : {"WEFT_NUM_THREADS", "WEFT_LOG", "WEFT_CPU_ISA"}) unsetenv(name);
-    for (const std::string& setting : settings) putenv(const_cast<char*>(setting.c_str()));
-    execl("/proc/self/exe", "test", test, static_cast<char*>(nullptr));
-    _exit(127);
-  }
-  int status = 0;
-  waitpid(child, &status, 0);
-  return WIFEXITED(status) ? WEXITSTATUS(status) : 1000 + WTERMSIG(status);
+int alone(const char* name, const std::vector<std::string>& settings) {
+  return test::run_alone(name, settings, {"WEFT_NUM_THREADS", "WEFT_LOG", "WEFT_CPU_ISA"});
 }
 
 /// What weft says while it lives.
