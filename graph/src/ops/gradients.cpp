@@ -66,7 +66,6 @@ void gradient_slice(GradientCall& call) {
 }
 
 // ---- reductions
-// -----------------------------------------------------------------------------------
 
 namespace {
 
@@ -155,7 +154,6 @@ void gradient_amax(GradientCall& call) { gradient_extreme(call); }
 void gradient_amin(GradientCall& call) { gradient_extreme(call); }
 
 // ---- products
-// ---------------------------------------------------------------------------------------
 
 Tensor transposed(const Tensor& x) { return transpose(x, -1, -2); }
 
@@ -183,7 +181,6 @@ void gradient_matmul(GradientCall& call) {
 }
 
 // ---- between devices
-// ----------------------------------------------------------------------------------
 
 void gradient_transfer(GradientCall& call) {
   call.results[0] = call.cotangents[0].to(call.inputs[0].device());

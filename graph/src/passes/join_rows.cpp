@@ -228,7 +228,6 @@ class Builder {
   void add_group(VertexId g) {
     const std::vector<VertexId>& members = groups_.members[g];
     GraphBuilder body(2 * members.size());
-    body.graph().reasons = old_.reasons;
     edges_.clear();
     entered_.clear();
     for (const VertexId v : members)
@@ -247,6 +246,7 @@ class Builder {
         inputs.push_back({{inside.at(edge.source.vertex), edge.source.output}, map});
       }
       Vertex member = old_.vertices[v];
+      member.reason = 0;  // the group has one of its own
       if (member.body >= 0) {
         body.graph().bodies.push_back(graph().bodies[static_cast<std::size_t>(member.body)]);
         member.body = static_cast<std::int32_t>(body.graph().bodies.size()) - 1;
